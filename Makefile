@@ -1,0 +1,70 @@
+# The front door: `make demo` shows what Onward does, `make test` runs every test. Each target does
+# its own set-up (tools/setup.py), so that a fresh Debian 12 with make, g++, git and python3 will do.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 30
+
+BUILD := tools/setup.py build
+TESTS := tools/setup.py tests
+CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
+PRESETS := release dev ci asan
+CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
+
+.PHONY: help demo test test-fast test-release test-repository test-asan test-fuzz program \
+        $(PRESETS) format format-check tidy clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
+	@echo "$(PRESETS)" | sed 's/$$/: build that preset into build\/NAME/'
+
+demo: ## make a training model, check it and show it
+	@$(MAKE) program > /dev/null
+	@PATH="$(CURDIR)/build/release:$$PATH" tools/demo.sh
+
+# One after the other, the quick ones first: the first that fails ends it.
+test: ## everything
+	$(MAKE) format-check
+	$(MAKE) test-release
+	$(MAKE) tidy
+	$(MAKE) test-asan
+	$(MAKE) test-fuzz
+	@echo "make test: all passed"
+
+test-fast: ci ## all but what is slow, on the optimized build
+	$(TESTS) $(CTEST) --test-dir build/ci --label-exclude slow
+
+test-release: ci ## all tests on the optimized build
+	$(TESTS) $(CTEST) --test-dir build/ci
+
+test-repository: ## the tests on the files themselves, which need no build
+	$(TESTS) sh -c 'exec "$$ONWARD_TEST_PYTHON" -B -m pytest -q tests/repository \
+	  --ignore tests/repository/readme_test.py'
+
+test-asan: asan ## the tests under AddressSanitizer and UBSan
+	$(TESTS) $(CTEST) --test-dir build/asan --label-exclude repository
+
+test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
+	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)
+
+program: ## build the program, and print its path (and nothing else) on stdout
+	@$(MAKE) release >&2
+	@echo $(CURDIR)/build/release/onward
+
+release: ; $(BUILD) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)'
+dev ci asan: ; $(TESTS) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)'
+
+format: ## lay the C++ files out
+	$(CPP_FILES) | $(TESTS) xargs -r clang-format-19 -i
+
+format-check: ## fails where `make format` would change a file
+	$(CPP_FILES) | $(TESTS) xargs -r clang-format-19 --dry-run --Werror
+
+tidy: asan ## clang-tidy, on the files that changed since it last passed
+	$(TESTS) tools/tidy.py build/asan $(JOBS)
+
+clean: ## remove all builds of this clone; the cache in the home folder stays
+	rm -rf build

@@ -1,0 +1,13 @@
+#!/bin/sh
+# What `make demo` shows: a training file is made, checked and shown.
+set -eu
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+say() {
+  printf '\n$ %s\n' "$*"
+  "$@"
+}
+
+say onward --version

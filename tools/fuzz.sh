@@ -1,0 +1,22 @@
+#!/bin/bash
+# Runs each fuzz target of a build folder: tools/fuzz.sh BUILD_FOLDER SECONDS
+# It starts from the small models inside the onnx package, our examples and tests/fuzz/seeds. A finding fails
+# the run and stays in BUILD_FOLDER/fuzz; add it to tests/fuzz/seeds with the fix.
+set -euo pipefail
+build=$1
+seconds=$2
+
+seeds=$build/fuzz/seeds
+rm -rf "$seeds"
+mkdir -p "$seeds"
+onnx=$("$ONWARD_TEST_PYTHON" -c 'import onnx, os; print(os.path.dirname(onnx.__file__))')
+find "$onnx" -name '*.onnx' -size -8k -exec cp --backup=numbered -t "$seeds" {} +
+"$build/onward" example --all -o "$seeds" > /dev/null
+if [ -d tests/fuzz/seeds ]; then cp tests/fuzz/seeds/* "$seeds"; fi
+
+for source in tests/fuzz/*_fuzz.cpp; do
+  name=$(basename "$source" .cpp)
+  mkdir -p "$build/fuzz/$name"  # what earlier runs found worth keeping
+  "$build/tests/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+    -artifact_prefix="$build/fuzz/" -print_final_stats=1 "$build/fuzz/$name" "$seeds"
+done

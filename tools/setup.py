@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Sets up everything that Onward is built and tested with, each part once per machine.
+
+Debian packages are installed where they are missing. All else lives in the user's cache
+($XDG_CACHE_HOME/onward, by default ~/.cache/onward) in folders whose names carry the version and a
+hash of the recipe, so that clones share them and a changed recipe never meets an old result. A part
+is made under another name and renamed when it is whole: a kill in the middle costs nothing.
+
+    tools/setup.py build               prints NAME=PATH lines for what a build needs
+    tools/setup.py tests               the same for the tests: also compilers, linters, Python packages
+    tools/setup.py KIND COMMAND ...    runs a command with cmake and ninja on its PATH, and those
+                                       lines in its environment as ONWARD_NAME
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "onward"
+
+BUILD_PACKAGES = {  # Debian package: a file that shows that it is there
+    "ccache": "/usr/bin/ccache",
+    "libcli11-dev": "/usr/include/CLI/CLI.hpp",
+    "libfmt-dev": "/usr/include/fmt/format.h",
+    "nlohmann-json3-dev": "/usr/include/nlohmann/json.hpp",
+    "protobuf-compiler": "/usr/bin/protoc",
+    "python3-venv": "/usr/share/doc/python3-venv",
+}
+TEST_PACKAGES = {
+    # clang 14, the default one, fails on much of C++20.
+    "clang-19": "/usr/bin/clang++-19",
+    "clang-format-19": "/usr/bin/clang-format-19",
+    "clang-tidy-19": "/usr/bin/clang-tidy-19",
+    "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux",
+    "libgtest-dev": "/usr/include/gtest/gtest.h",
+}
+
+# The tools of the build: a CMake new enough for ONNX, and what its source distribution asks for.
+BUILD_TOOLS = ["cmake==4.4.4", "ninja==1.13.2", "scikit-build-core==1.1.1", "setuptools==80.9.0",
+               "wheel==0.45.1"]
+TEST_TOOLS = ["numpy==2.4.6", "onnx==1.23.2", "pytest==9.2.0"]
+ONNX = "onnx==1.23.2"
+PROTOBUF_CARRIER = "grpcio-tools==1.51.3"  # its source distribution holds protobuf 3.21.6
+ONEDNN = ["onednn-devel-cpu-gomp==2023.2.0", "onednn-cpu-gomp==2023.2.0"]  # oneDNN 3.2
+
+
+def say(text):
+    print(f"setup: {text}", file=sys.stderr, flush=True)
+
+
+def run(*command, **options):
+    """Runs a command; its output is shown only where it fails."""
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode:
+        sys.exit(f"{done.stdout}\nsetup: failed: {' '.join(str(c) for c in command)}")
+    return done.stdout
+
+
+def install_debian_packages(packages):
+    missing = [name for name, shown_by in packages.items() if not os.path.exists(shown_by)]
+    if not missing:
+        return
+    say(f"installing Debian packages: {' '.join(missing)}")
+    sudo = [] if os.geteuid() == 0 else ["sudo"]
+    if sudo and not shutil.which("sudo"):
+        sys.exit(f"setup: as root, please run: apt-get install {' '.join(missing)}")
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    apt_get = [*sudo, "apt-get", "-o", "DPkg::Lock::Timeout=600"]
+    run(*apt_get, "update", env=environment)
+    run(*apt_get, "install", "-y", "--no-install-recommends", *missing, env=environment)
+
+
+def made_once(name, recipe, make):
+    """The folder `name`-<hash of recipe> of the cache; `make(folder)` fills it where it is missing."""
+    key = hashlib.sha256("\n".join(map(str, recipe)).encode()).hexdigest()[:10]
+    folder = CACHE / f"{name}-{key}"
+    if folder.exists():
+        return folder
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two clones at once: the second waits, then finds it made
+        if not folder.exists():
+            unfinished = folder.with_name(folder.name + ".unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            make(unfinished)
+            unfinished.rename(folder)
+    return folder
+
+
+def python_environment(name, packages):
+    """A virtual environment with pinned packages. Scripts in it carry its final path, so that it is
+    made in place, and counts as made once its stamp is written."""
+    python = os.path.realpath(sys.executable)  # the same one where an environment calls us
+    version = f"{python} {sys.version}"
+    key = hashlib.sha256("\n".join([version, *packages]).encode()).hexdigest()[:10]
+    folder = CACHE / f"python-{name}-{key}"
+    stamp = folder / "complete"
+    if stamp.exists():
+        return folder
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f"python-{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists():
+            say(f"making the Python environment '{name}'")
+            shutil.rmtree(folder, ignore_errors=True)
+            run(python, "-m", "venv", folder)
+            run(folder / "bin/pip", "install", *packages)
+            stamp.touch()
+    return folder
+
+
+@contextlib.contextmanager
+def source_distribution(tools, requirement):
+    """The unpacked source distribution of a PyPI package, for the length of a with block."""
+    with tempfile.TemporaryDirectory(prefix="onward-setup-") as folder:
+        package = requirement.split("==")[0]
+        run(tools / "bin/pip", "download", "--no-deps", "--no-build-isolation", "--no-binary", package,
+            "--dest", folder, requirement)
+        [archive] = pathlib.Path(folder).glob("*.tar.gz")
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder)
+        [unpacked] = [entry for entry in pathlib.Path(folder).iterdir() if entry.is_dir()]
+        yield unpacked
+
+
+def protobuf_sources(carrier):
+    """The files of libprotobuf among those of protoc, which the carrier lists for its own build."""
+    listed = {}
+    exec((carrier / "protoc_lib_deps.py").read_text(), listed)
+    compiler = "google/protobuf/compiler/"
+    library = {compiler + "importer.cc", compiler + "parser.cc"}
+    return [file for file in listed["CC_FILES"] if not file.startswith(compiler) or file in library]
+
+
+def third_party(tools):
+    project = ROOT / "cmake/third_party"
+
+    def build(prefix):
+        say("building protobuf and ONNX, once for this machine (about 5 minutes)")
+        with source_distribution(tools, PROTOBUF_CARRIER) as carrier, \
+                source_distribution(tools, ONNX) as onnx, \
+                tempfile.TemporaryDirectory(prefix="onward-build-") as work:
+            run(tools / "bin/cmake", "-S", project, "-B", work, "-G", "Ninja",
+                f"-DCMAKE_MAKE_PROGRAM={tools}/bin/ninja", "-DCMAKE_BUILD_TYPE=Release",
+                f"-DCMAKE_INSTALL_PREFIX={prefix}", f"-DONNX_DIR={onnx}",
+                f"-DPROTOBUF_DIR={carrier}/third_party/protobuf/src",
+                f"-DPROTOBUF_SOURCES={';'.join(protobuf_sources(carrier))}",
+                f"-DPython3_EXECUTABLE={tools}/bin/python")
+            run(tools / "bin/cmake", "--build", work, "--target", "libprotobuf", "onnx")
+            run(tools / "bin/cmake", "--install", work)
+
+    return made_once("third-party", [ONNX, PROTOBUF_CARRIER, (project / "CMakeLists.txt").read_text()],
+                     build)
+
+
+def onednn(tools):
+    def unpack(prefix):
+        say("fetching oneDNN")
+        run(tools / "bin/pip", "install", "--no-deps", "--target", prefix / "packages", *ONEDNN)
+
+    return made_once("onednn", ONEDNN, unpack)
+
+
+def main():
+    kind, command = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    if kind not in ("build", "tests"):
+        sys.exit(__doc__)
+    install_debian_packages(BUILD_PACKAGES | (TEST_PACKAGES if kind == "tests" else {}))
+    tools = python_environment("build", BUILD_TOOLS)
+    made = {"TOOLS": tools, "THIRD_PARTY": third_party(tools), "ONEDNN": onednn(tools)}
+    if kind == "tests":
+        made["TEST_PYTHON"] = python_environment("tests", TEST_TOOLS) / "bin/python"
+    if not command:
+        for name, path in made.items():
+            print(f"{name}={path}")
+        return
+    environment = os.environ | {f"ONWARD_{name}": str(path) for name, path in made.items()}
+    environment["PATH"] = f"{tools}/bin:{os.environ['PATH']}"
+    os.execvpe(command[0], command, environment)
+
+
+if __name__ == "__main__":
+    main()
