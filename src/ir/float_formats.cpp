@@ -1,0 +1,81 @@
+#include "ir/float_formats.h"
+
+#include <cmath>
+#include <limits>
+
+#include "onward/error.h"
+
+namespace onward {
+namespace {
+
+/// How a small float spends its bits, and what its largest exponent means.
+struct Format {
+  int exponent_bits;
+  int mantissa_bits;
+  int bias;
+  enum Special : uint8_t {
+    ieee,            // the largest exponent holds infinity (mantissa 0) and NaN
+    nan_all_ones,    // only the pattern of all ones is NaN, there is no infinity
+    nan_minus_zero,  // only "-0" is NaN, there is no infinity
+    finite,          // every pattern is a number
+  } special;
+};
+
+Format format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return {5, 10, 15, Format::ieee};
+    case DType::bf16:
+      return {8, 7, 127, Format::ieee};
+    case DType::f8e4m3fn:
+      return {4, 3, 7, Format::nan_all_ones};
+    case DType::f8e4m3fnuz:
+      return {4, 3, 8, Format::nan_minus_zero};
+    case DType::f8e5m2:
+      return {5, 2, 15, Format::ieee};
+    case DType::f8e5m2fnuz:
+      return {5, 2, 16, Format::nan_minus_zero};
+    case DType::f6e2m3:
+      return {2, 3, 1, Format::finite};
+    case DType::f6e3m2:
+      return {3, 2, 3, Format::finite};
+    case DType::f4e2m1:
+      return {2, 1, 1, Format::finite};
+    default:
+      throw Bug("not a small float: " + std::string(name(dtype)));
+  }
+}
+
+}  // namespace
+
+float decode_small_float(DType dtype, uint32_t bits) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  if (dtype == DType::f8e8m0) {  // a power of two without sign or mantissa
+    return bits == 0xff ? kNaN : std::ldexp(1.0F, static_cast<int>(bits) - 127);
+  }
+  const Format f = format_of(dtype);
+  const uint32_t mantissa = bits & ((1U << f.mantissa_bits) - 1);
+  const uint32_t exponent = (bits >> f.mantissa_bits) & ((1U << f.exponent_bits) - 1);
+  const bool negative = (bits >> (f.mantissa_bits + f.exponent_bits)) & 1U;
+  const bool largest_exponent = exponent == (1U << f.exponent_bits) - 1;
+  const float sign = negative ? -1.0F : 1.0F;
+
+  if (f.special == Format::ieee && largest_exponent) {
+    return mantissa ? kNaN : sign * std::numeric_limits<float>::infinity();
+  }
+  if (f.special == Format::nan_all_ones && largest_exponent &&
+      mantissa == (1U << f.mantissa_bits) - 1) {
+    return kNaN;
+  }
+  if (f.special == Format::nan_minus_zero && negative && exponent == 0 && mantissa == 0) {
+    return kNaN;
+  }
+  if (exponent == 0) {  // subnormal
+    return sign * std::ldexp(static_cast<float>(mantissa), 1 - f.bias - f.mantissa_bits);
+  }
+  const uint32_t significand = mantissa | (1U << f.mantissa_bits);
+  return sign * std::ldexp(static_cast<float>(significand),
+                           static_cast<int>(exponent) - f.bias - f.mantissa_bits);
+}
+
+}  // namespace onward
