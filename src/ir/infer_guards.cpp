@@ -1,0 +1,109 @@
+#include "ir/infer_guards.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace onward {
+namespace {
+
+Refusal arity(std::string message) { return {"arity", "", std::move(message)}; }
+Refusal bad_attribute(std::string message) { return {"attribute", "", std::move(message)}; }
+
+std::string counted(size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::optional<Refusal> check_count(size_t count, int lowest, int highest, std::string_view what) {
+  const auto number = static_cast<int64_t>(count);
+  if (number >= lowest && number <= highest) return std::nullopt;
+  const std::string expected = highest == std::numeric_limits<int>::max()
+                                   ? fmt::format("at least {}", lowest)
+                               : lowest == highest ? fmt::format("{}", lowest)
+                                                   : fmt::format("{} to {}", lowest, highest);
+  return arity(fmt::format("it has {}, but takes {}", counted(count, what), expected));
+}
+
+std::optional<Refusal> check_arity(const Node& node, const onnx::OpSchema& schema) {
+  if (auto refusal = check_count(node.inputs().size(), schema.min_input(), schema.max_input(),
+                                 "input")) {
+    return refusal;
+  }
+  if (auto refusal = check_count(node.outputs().size(), schema.min_output(), schema.max_output(),
+                                 "output")) {
+    return refusal;
+  }
+  for (size_t i = 0; i < schema.inputs().size() && i < node.inputs().size(); ++i) {
+    const auto& parameter = schema.inputs()[i];
+    if (!node.input(i) && parameter.GetOption() == onnx::OpSchema::Single) {
+      return arity(fmt::format("input {} ({}) is left out, but not optional", i,
+                               parameter.GetName()));
+    }
+  }
+  return std::nullopt;
+}
+
+/// What an attribute holds, in the order of Attribute::Payload.
+struct PayloadKind {
+  onnx::AttributeProto::AttributeType type;
+  std::string_view name;
+};
+constexpr PayloadKind kPayloadKinds[] = {
+    {onnx::AttributeProto::UNDEFINED, "nothing"},
+    {onnx::AttributeProto::FLOAT, "a float"},
+    {onnx::AttributeProto::INT, "an int"},
+    {onnx::AttributeProto::STRING, "a string"},
+    {onnx::AttributeProto::TENSOR, "a tensor"},
+    {onnx::AttributeProto::SPARSE_TENSOR, "a sparse tensor"},
+    {onnx::AttributeProto::TYPE_PROTO, "a type"},
+    {onnx::AttributeProto::GRAPH, "a graph"},
+    {onnx::AttributeProto::FLOATS, "a list of floats"},
+    {onnx::AttributeProto::INTS, "a list of ints"},
+    {onnx::AttributeProto::STRINGS, "a list of strings"},
+    {onnx::AttributeProto::TENSORS, "a list of tensors"},
+    {onnx::AttributeProto::SPARSE_TENSORS, "a list of sparse tensors"},
+    {onnx::AttributeProto::TYPE_PROTOS, "a list of types"},
+    {onnx::AttributeProto::GRAPHS, "a list of graphs"},
+};
+static_assert(std::size(kPayloadKinds) + 1 == std::variant_size_v<Attribute::Payload>);
+
+PayloadKind kind_of(const Attribute& attribute) {
+  if (const auto* references = std::get_if<References>(&attribute.value)) {
+    return references->single ? PayloadKind{onnx::AttributeProto::STRING, "a string"}
+                              : PayloadKind{onnx::AttributeProto::STRINGS, "a list of strings"};
+  }
+  return kPayloadKinds[attribute.value.index()];
+}
+
+std::string_view name_of(onnx::AttributeProto::AttributeType type) {
+  for (const PayloadKind& kind : kPayloadKinds) {
+    if (kind.type == type) return kind.name;
+  }
+  return "something else";
+}
+
+/// Attributes that the schema does not declare are another check's concern: no rule sees them.
+std::optional<Refusal> check_attributes(const Node& node, const onnx::OpSchema& schema) {
+  for (const auto& [name, declared] : schema.attributes()) {
+    const Attribute* attribute = node.attribute(name);
+    if (!attribute) {
+      if (declared.required) return bad_attribute(fmt::format("attribute '{}' is missing", name));
+      continue;
+    }
+    if (const PayloadKind kind = kind_of(*attribute); kind.type != declared.type) {
+      return bad_attribute(fmt::format("attribute '{}' holds {}, but takes {}", name, kind.name,
+                                       name_of(declared.type)));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> guard(const Node& node, const onnx::OpSchema& schema, const KnownData&) {
+  if (auto refusal = check_arity(node, schema)) return refusal;
+  if (auto refusal = check_attributes(node, schema)) return refusal;
+  return std::nullopt;
+}
+
+}  // namespace onward
