@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+
+#include "ir/model.h"
+#include "ir/problems.h"
+
+namespace onward {
+
+/// Reads a model and gathers everything that is wrong with it: structure, operators and attributes,
+/// types and shapes, and the training part. Throws Error only where the file is no model at all.
+Problems check_file(const std::filesystem::path& file);
+
+/// Checks a model that was loaded with `problems` given; completes its types on the way.
+void check(Model& model, Problems& problems);
+
+/// The rules of the standard's training part, for a model whose types are inferred.
+void check_training(const Model& model, Problems& problems);
+
+}  // namespace onward

@@ -1,0 +1,125 @@
+#include "ir/dependence.h"
+
+#include <onnx/defs/schema.h>
+
+#include <algorithm>
+
+namespace onward {
+namespace {
+
+bool lies_in(const Graph* graph, const Graph* around) {
+  for (; graph; graph = graph->inside()) {
+    if (graph == around) return true;
+  }
+  return false;
+}
+
+void add_outer_reads(const Graph& graph, const Graph& outermost, std::vector<Value*>& reads) {
+  for (const auto& node : graph.nodes()) {
+    for (Value* input : node->inputs()) {
+      if (input && !lies_in(&input->graph(), &outermost)) reads.push_back(input);
+    }
+    for (const Graph* subgraph : node->subgraphs()) add_outer_reads(*subgraph, outermost, reads);
+  }
+}
+
+/// Walks from a value to what it is computed from; `passes(node, input)` says which inputs to
+/// follow.
+template <typename Passes>
+ValueSet walk_back(const Value* start, Passes passes) {
+  ValueSet reached = {start};
+  std::vector<const Value*> open = {start};
+  while (!open.empty()) {
+    const Node* node = open.back()->producer();
+    open.pop_back();
+    if (!node) continue;
+    const auto reads = all_reads(*node);
+    for (size_t i = 0; i < reads.size(); ++i) {
+      if (passes(*node, i) && reached.insert(reads[i]).second) open.push_back(reads[i]);
+    }
+  }
+  return reached;
+}
+
+/// `target` and everything computed from it in `graph` and the graphs around it.
+ValueSet dependents(const Value* target, const Graph& graph) {
+  std::vector<const Graph*> chain;
+  for (const Graph* each = &graph; each; each = each->inside()) chain.push_back(each);
+  ValueSet found = {target};
+  for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
+    for (const auto& node : (*each)->nodes()) {  // in order: what a node reads comes before it
+      const auto reads = all_reads(*node);
+      const bool depends = std::any_of(reads.begin(), reads.end(),
+                                       [&](const Value* read) { return found.contains(read); });
+      if (!depends) continue;
+      for (const auto& output : node->outputs()) found.insert(output.get());
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Value*> outer_reads(const Node& node) {
+  std::vector<Value*> reads;
+  for (const Graph* subgraph : node.subgraphs()) add_outer_reads(*subgraph, *subgraph, reads);
+  return reads;
+}
+
+std::vector<Value*> all_reads(const Node& node) {
+  std::vector<Value*> reads;
+  for (Value* input : node.inputs()) {
+    if (input) reads.push_back(input);
+  }
+  for (Value* value : outer_reads(node)) reads.push_back(value);
+  for (const Attribute& attribute : node.attributes()) {
+    if (const auto* references = std::get_if<References>(&attribute.value)) {
+      reads.insert(reads.end(), references->values.begin(), references->values.end());
+    }
+  }
+  return reads;
+}
+
+bool stops_gradient(const Node& node, size_t input) {
+  const auto* schema =
+      onnx::OpSchemaRegistry::Schema(node.op, static_cast<int>(node.opset), node.domain);
+  if (!schema || schema->inputs().empty()) return false;
+  const size_t formal = std::min(input, schema->inputs().size() - 1);  // the last may be variadic
+  return schema->inputs()[formal].GetDifferentiationCategory() ==
+         onnx::OpSchema::DifferentiationCategory::NonDifferentiable;
+}
+
+ValueSet dependencies(const Value* value) {
+  return walk_back(value, [](const Node&, size_t) { return true; });
+}
+
+ValueSet gradient_reach(const Value* value) {
+  return walk_back(value, [](const Node& node, size_t read) {
+    // Reads beyond the inputs are those of subgraphs and references: no tag speaks of them.
+    size_t present = 0;
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      if (node.inputs()[i] && present++ == read) return !stops_gradient(node, i);
+    }
+    return true;
+  });
+}
+
+std::vector<const Node*> gradient_stops(const Value* value, const Value* target) {
+  const ValueSet reach = gradient_reach(value);
+  if (reach.contains(target)) return {};
+  const ValueSet of_target = dependents(target, value->graph());
+  std::vector<const Node*> stops;
+  std::unordered_set<const Node*> seen;
+  for (const Value* reached : reach) {
+    const Node* node = reached->producer();
+    if (!node || !seen.insert(node).second) continue;
+    const auto reads = all_reads(*node);
+    const bool stops_here = std::any_of(reads.begin(), reads.end(), [&](const Value* read) {
+      return !reach.contains(read) && of_target.contains(read);
+    });
+    if (stops_here) stops.push_back(node);
+  }
+  return stops;
+}
+
+}  // namespace onward
