@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/lift_steps.h"
+#include "onward/error.h"
+
+namespace onward {
+namespace {
+
+using Integers = std::vector<int64_t>;
+
+/// The attribute's values, or `count` times `fallback`.
+Integers integers_or(const Node& node, std::string_view name, size_t count, int64_t fallback) {
+  const auto* found = node.get<Integers>(name);
+  Integers values = found ? *found : Integers(count, fallback);
+  const bool sane = std::all_of(values.begin(), values.end(),
+                                [](int64_t value) { return value >= 0 && value < (1 << 30); });
+  if (values.size() != count || !sane) {
+    throw Error(fmt::format("{} is {}, {} small numbers expected", name,
+                            to_string(std::span<const int64_t>(values)), count));
+  }
+  return values;
+}
+
+// With ceil_mode a last window may begin in the padding at the end. It counted up to opset 21, and
+// is left out since: the versions agree where no input size, or not the known one, leads to such a
+// window.
+void refuse_window_in_padding(Rewrite& rewrite) {
+  const Node& node = rewrite.node();
+  if (node.int_or("ceil_mode", 0) == 0) return;
+  const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
+  if (auto_pad.starts_with("SAME")) return;  // ceil(size / stride) windows in both
+  const size_t axes = node.get<Integers>("kernel_shape")->size();
+  const Integers kernel = integers_or(node, "kernel_shape", axes, 1);
+  const Integers strides = integers_or(node, "strides", axes, 1);
+  const Integers dilations = integers_or(node, "dilations", axes, 1);
+  const Integers pads = integers_or(node, "pads", 2 * axes, 0);
+  const Type& type = node.input(0)->type;
+  for (size_t i = 0; i < axes; ++i) {
+    const int64_t window = (kernel[i] - 1) * dilations[i] + 1, stride = strides[i];
+    const int64_t begin = pads[i], end = pads[axes + i];
+    // The last window begins before size + begin + end - window + stride.
+    if (end + stride <= window) continue;
+    const bool known = type.shape && type.shape->size() == axes + 2 && (*type.shape)[i + 2].value;
+    if (!known) {
+      throw Error(
+          fmt::format("with ceil_mode, a window of spatial axis {} may begin in the padding "
+                      "at the end: such windows are left out since, and the size of '{}' "
+                      "is not known",
+                      i, node.input(0)->name()));
+    }
+    const int64_t size = *(*type.shape)[i + 2].value;
+    const int64_t gap = size + begin + end - window;
+    if (stride == 0 || gap < 0) throw Error("its window does not fit its input");
+    const int64_t last = (gap + stride - 1) / stride * stride;
+    if (last >= size + begin) {
+      throw Error(
+          fmt::format("with ceil_mode, the last window of spatial axis {} begins in the "
+                      "padding at the end: such windows are left out since",
+                      i));
+    }
+  }
+}
+
+// The exponent was a float before it became an integer.
+void turn_p_into_integer(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const float p = node.float_or("p", 2);
+  if (std::trunc(p) != p || std::fabs(p) > 1e6f) {
+    throw Error(fmt::format("p is {}, which is not an integer", p));
+  }
+  set_attribute(node, "p", static_cast<int64_t>(p));
+}
+
+void require_kernel_shape(Rewrite& rewrite) {
+  if (!rewrite.node().attribute("kernel_shape")) throw Error("it has no kernel_shape");
+  turn_p_into_integer(rewrite);
+}
+
+// Where the amount of padding follows from the size of the output, opset 11 puts the odd one on the
+// other side.
+void refuse_computed_padding(Rewrite& rewrite) {
+  const Node& node = rewrite.node();
+  const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
+  if (auto_pad.starts_with("SAME") || node.attribute("output_shape")) {
+    throw Error("an odd padding that is computed goes to the other side since");
+  }
+}
+
+void drop_broadcast(Rewrite& rewrite) { rewrite.node().remove_attribute("broadcast"); }
+
+// In training mode opsets up to 13 do not say whether the running variance is that of the batch or
+// an estimate with N - 1, and have outputs that later ones do not.
+void refuse_training_outputs(Rewrite& rewrite) {
+  const auto outputs = rewrite.node().outputs();
+  if (std::any_of(outputs.begin() + 1, outputs.end(), [](const auto& each) { return !!each; })) {
+    throw Error("its training mode does not say how the running variance is computed");
+  }
+}
+
+void require_spatial(Rewrite& rewrite) {
+  if (rewrite.node().int_or("spatial", 1) == 0) {
+    throw Error("spatial is 0, which has no newer form");
+  }
+}
+
+void drop_is_test(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  if (node.int_or("is_test", 0) == 0) {
+    throw Error(
+        "is_test is 0, and its training mode does not say how the running variance is "
+        "computed");
+  }
+  require_spatial(rewrite);
+  node.remove_attribute("is_test");
+}
+
+void drop_spatial(Rewrite& rewrite) {
+  require_spatial(rewrite);
+  rewrite.node().remove_attribute("spatial");
+}
+
+// What the mask of a Dropout that does nothing holds is not said before opset 12, and programs
+// differ; up to opset 9 it also has the type of the data.
+void turn_mask_into_bool(Node& node) {
+  Value* mask = node.output(1);
+  if (!mask) return;
+  if (is_needed(*mask)) {
+    throw Error(fmt::format("what its mask '{}' holds is not defined", mask->name()));
+  }
+  if (mask->type.is_tensor()) mask->type.dtype = DType::boolean;
+}
+
+void drop_mask(Rewrite& rewrite) { turn_mask_into_bool(rewrite.node()); }
+
+/// The ratio as input 1, and the mode as input 2 where it trains.
+void set_dropout_inputs(Rewrite& rewrite, bool trains) {
+  Node& node = rewrite.node();
+  const auto* ratio = node.get<float>("ratio");
+  Value* ratio_input = ratio ? rewrite.constant(Tensor::scalar(*ratio), "ratio") : nullptr;
+  const auto truth = std::make_shared<const std::string>(1, '\1');
+  Value* mode =
+      trains ? rewrite.constant(Tensor::from_bytes(DType::boolean, {}, truth), "training_mode")
+             : nullptr;
+  node.remove_attribute("ratio");
+  node.set_inputs({node.input(0), ratio_input, mode});
+}
+
+void turn_is_test_into_mode(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  turn_mask_into_bool(node);
+  if (node.int_or("is_test", 0) == 0) {
+    set_dropout_inputs(rewrite, true);
+    node.opset = 12;  // versions in between have no training mode
+  }
+  node.remove_attribute("is_test");
+}
+
+// Without the input training_mode it still does nothing; the ratio is kept for who trains later.
+void turn_ratio_into_input(Rewrite& rewrite) {
+  turn_mask_into_bool(rewrite.node());
+  set_dropout_inputs(rewrite, false);
+}
+
+void write_old_roi_mode(Rewrite& rewrite) {
+  set_attribute(rewrite.node(), "coordinate_transformation_mode", std::string("output_half_pixel"));
+}
+
+void rename_sampling_mode(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const std::string mode = node.string_or("mode", "bilinear");
+  if (mode == "bilinear") set_attribute(node, "mode", std::string("linear"));
+  if (mode == "bicubic") set_attribute(node, "mode", std::string("cubic"));
+}
+
+// Where sizes are given, an empty tensor stood for the scales that are now left out.
+void leave_out_empty_scales(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  if (node.string_or("coordinate_transformation_mode", "") == "tf_half_pixel_for_nn") {
+    throw Error("coordinate_transformation_mode tf_half_pixel_for_nn has no newer form");
+  }
+  if (node.input(3)) node.set_input(2, nullptr);
+}
+
+constexpr LiftStep kSteps[] = {
+    {"AveragePool", 19, 22, refuse_window_in_padding, true},
+    {"BatchNormalization", 1, 6, drop_consumed_inputs},
+    {"BatchNormalization", 6, 7, drop_is_test},
+    {"BatchNormalization", 7, 9, drop_spatial},
+    {"BatchNormalization", 9, 14, refuse_training_outputs},
+    {"ConvTranspose", 1, 11, refuse_computed_padding},
+    {"Dropout", 1, 6, drop_consumed_inputs},
+    {"Dropout", 6, 7, turn_is_test_into_mode},
+    {"Dropout", 7, 10, drop_mask},
+    {"Dropout", 10, 12, turn_ratio_into_input},
+    {"Gemm", 6, 7, drop_broadcast},
+    {"GlobalLpPool", 1, 2, turn_p_into_integer},
+    {"GridSample", 16, 20, rename_sampling_mode},
+    {"InstanceNormalization", 1, 6, drop_consumed_inputs},
+    {"LpPool", 1, 2, require_kernel_shape},
+    {"LpPool", 18, 22, refuse_window_in_padding, true},
+    {"MaxPool", 12, 22, refuse_window_in_padding, true},
+    {"Resize", 11, 13, leave_out_empty_scales},
+    {"RoiAlign", 10, 16, write_old_roi_mode},
+};
+
+}  // namespace
+
+std::span<const LiftStep> layer_lift_steps() { return kSteps; }
+
+}  // namespace onward

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/model.h"
+
+namespace onward {
+
+/// The names of all values of a model, so that new ones can be told from them.
+class Names {
+ public:
+  explicit Names(const Model& model);
+
+  /// `wanted`, or `wanted_2`, `wanted_3` ... where that is taken. The answer is taken from then on.
+  std::string fresh(const std::string& wanted);
+
+ private:
+  void add(const Graph& graph);
+
+  std::unordered_set<std::string> taken_;
+};
+
+/// Sets an attribute from its name and value alone.
+void set_attribute(Node& node, std::string_view name, Attribute::Payload value);
+
+/// Writes one node as several. New nodes go before it and are of the newest opset; the node itself
+/// stays the one that makes the outputs, so that no value changes its name or address.
+class Rewrite {
+ public:
+  Rewrite(Node& node, Names& names, int64_t newest_opset)
+      : node_(node), names_(names), newest_opset_(newest_opset) {}
+
+  Node& node() const { return node_; }
+
+  /// Adds a node with one output named after the node's first one: "y_axes" for the role "axes".
+  Value* add(std::string_view op, std::vector<Value*> inputs, std::string_view role);
+  Value* constant(const Tensor& value, std::string_view role);
+  Value* constant(const std::vector<int64_t>& values, std::string_view role);
+  /// A scalar of the element type of `like`, which need not be known.
+  Value* scalar_like(float value, Value* like, std::string_view role);
+
+  /// Turns the node into another operator, in its newest form. Its name and notes go to the node
+  /// that makes `heart`, the new one that now does what they speak of.
+  void become(std::string_view op, std::vector<Value*> inputs, const Value* heart);
+
+ private:
+  Node& node_;
+  Names& names_;
+  int64_t newest_opset_;
+};
+
+/// The number of dimensions, where it is known.
+std::optional<int64_t> rank(const Value* value);
+
+/// True where a node reads the value or its graph gives it out.
+bool is_needed(const Value& value);
+
+}  // namespace onward
