@@ -1,0 +1,20 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace onward::cli {
+
+/// What the program's exit code says: done, refused (the user's model or options), our own mistake.
+enum ExitCode : int { kDone = 0, kRefused = 1, kBug = 2 };
+
+/// Thrown by a command that has said what is wrong and only needs to end.
+struct Exit {
+  ExitCode code;
+};
+
+// Each adds one command; its file has the same name.
+void add_check(CLI::App& app);
+void add_example(CLI::App& app);
+void add_show(CLI::App& app);
+
+}  // namespace onward::cli

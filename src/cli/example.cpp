@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/examples.h"
+#include "ir/atomic_file.h"
+#include "ir/draft_write.h"
+#include "ir/save.h"
+#include "ir/text.h"
+#include "onward/error.h"
+
+namespace onward::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string name;
+  std::string out;
+  bool all = false;
+  bool draft = false;
+};
+
+/// The first line of the text, without its "# ".
+std::string_view summary(const Example& example) {
+  std::string_view line = example.text.substr(0, example.text.find('\n'));
+  line.remove_prefix(std::min(line.find_first_not_of("# "), line.size()));
+  return line;
+}
+
+const Example& find(const std::string& name) {
+  const auto all = examples();
+  const auto found = std::ranges::find(all, name, &Example::name);
+  if (found != all.end()) return *found;
+  throw Error(fmt::format("there is no example '{}'; `onward example` lists them", name));
+}
+
+void list() {
+  size_t width = 0;
+  for (const Example& example : examples()) width = std::max(width, example.name.size());
+  for (const Example& example : examples()) {
+    fmt::print("{:{}}  {}\n", example.name, width, summary(example));
+  }
+}
+
+void write(const Example& example, const fs::path& file, bool draft) {
+  const Model model = parse_text(example.text);
+  if (draft) {
+    const std::string bytes = to_draft_bytes(model);
+    write_atomically(file,
+                     [&](int descriptor) { write_all(descriptor, bytes.data(), bytes.size()); });
+  } else {
+    save(model, file);
+  }
+  fmt::print("{}\n", file.string());
+}
+
+void write_all(const fs::path& folder) {
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure) {
+    throw Error(fmt::format("folder '{}' can't be made: {}", folder.string(), failure.message()));
+  }
+  for (const Example& example : examples()) {
+    write(example, folder / fmt::format("{}.onnx", example.name), false);
+  }
+}
+
+void run(const Options& options) {
+  if (options.all) return write_all(options.out);
+  if (options.name.empty() && !options.out.empty()) throw Error("-o takes a NAME, or --all");
+  if (options.name.empty()) return list();
+  const Example& example = find(options.name);
+  if (options.out.empty()) {
+    fmt::print("{}", example.text);
+  } else {
+    write(example, options.out, options.draft);
+  }
+}
+
+}  // namespace
+
+void add_example(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("example", "List, print and write example training files");
+  CLI::Option* name =
+      command->add_option("NAME", options->name, "which one; without it all are listed");
+  CLI::Option* out = command->add_option("-o,--output", options->out,
+                                         "the .onnx file to write; with --all a folder");
+  command->add_flag("--all", options->all, "write all of them")->needs(out)->excludes(name);
+  command->add_flag("--draft", options->draft, "write the draft form of 2019 (only for linear)")
+      ->needs(name)
+      ->needs(out);
+  command->footer(
+      "Without -o the example is printed as text, which Onward reads too (files *.onnxtxt).\n"
+      "Example: onward example linear -o linear.onnx");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace onward::cli
