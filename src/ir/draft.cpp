@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <onnx/defs/schema.h>
 
 #include <algorithm>
 #include <set>
 #include <unordered_set>
 
 #include "ir/draft_info.h"
-#include "ir/lift_steps.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
 
@@ -59,6 +57,7 @@ class Converter {
 };
 
 onnx::ModelProto Converter::convert() {
+  if (!model_.has_graph()) throw Error("it holds no graph, so it is no ONNX model");
   remove_draft_parts(model_);
   for (const auto& function : parts_.functions) add_function(function);
   qualify_calls(*model_.mutable_graph()->mutable_node());
@@ -96,7 +95,9 @@ void Converter::raise_opset() {
   for (auto& import : *model_.mutable_opset_import()) {
     if (is_standard_domain(import.domain())) standard = &import;
   }
-  if (standard == nullptr) throw Error("the model imports no operator set");
+  if (standard == nullptr || standard->version() < 1) {
+    throw Error("the model imports no operator set");
+  }
   if (standard->version() < kTrainingOpset) {
     refuse_changed_operators(standard->version());
     standard->set_version(kTrainingOpset);
@@ -133,20 +134,6 @@ void Converter::refuse_changed_operators(int64_t from) const {
 }
 
 }  // namespace
-
-bool means_the_same(const std::string& op, int64_t from, int64_t to) {
-  const auto* then = onnx::OpSchemaRegistry::Schema(op, static_cast<int>(from));
-  const auto* now = onnx::OpSchemaRegistry::Schema(op, static_cast<int>(to));
-  if (!then || !now) return !then && !now;
-  return then->since_version() == now->since_version() ||
-         std::ranges::any_of(same_forms(), [&](const SameForms& forms) {
-           const auto holds = [&](const onnx::OpSchema* form) {
-             return std::ranges::find(forms.versions, form->since_version()) !=
-                    forms.versions.end();
-           };
-           return forms.op == op && forms.domain.empty() && holds(then) && holds(now);
-         });
-}
 
 bool is_draft(const onnx::ModelProto& model) { return has_draft_parts(model); }
 

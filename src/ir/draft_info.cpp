@@ -1,10 +1,12 @@
 #include "ir/draft_info.h"
 
 #include <fmt/format.h>
+#include <onnx/defs/schema.h>
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/lift_steps.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
 
@@ -186,8 +188,8 @@ void InfoConverter::add_mean_squared_error(const onnx::NodeProto& node) {
   keepdims.set_i(0);
 }
 
-/// The standard wants the values of xs, then of zs; the draft has the same names in any order, and
-/// names in zs only what it likes to.
+/// The standard wants the values of xs, then those of zs; the draft lists its inputs in any order,
+/// and has no zs.
 void InfoConverter::order_gradient_inputs(onnx::NodeProto& node) const {
   const onnx::AttributeProto* given_xs = find_attribute(node, "xs");
   const onnx::AttributeProto* given_y = find_attribute(node, "y");
@@ -203,8 +205,9 @@ void InfoConverter::order_gradient_inputs(onnx::NodeProto& node) const {
       throw Error(fmt::format("'{}' of xs is no input of the draft's Gradient", printable(x)));
     }
   }
+  const Names differentiated(xs.begin(), xs.end());
   for (const std::string& input : node.input()) {
-    if (std::ranges::find(xs, input) == xs.end()) zs.push_back(input);
+    if (!differentiated.contains(input)) zs.push_back(input);
   }
   node.clear_input();
   for (const auto& name : xs) node.add_input(name);
@@ -249,6 +252,20 @@ void InfoConverter::add_binding(const onnx::StringStringEntryProto& binding) {
 }
 
 }  // namespace
+
+bool means_the_same(const std::string& op, int64_t from, int64_t to) {
+  const auto* then = onnx::OpSchemaRegistry::Schema(op, static_cast<int>(from));
+  const auto* now = onnx::OpSchemaRegistry::Schema(op, static_cast<int>(to));
+  if (!then || !now) return !then && !now;
+  return then->since_version() == now->since_version() ||
+         std::ranges::any_of(same_forms(), [&](const SameForms& forms) {
+           const auto holds = [&](const onnx::OpSchema* form) {
+             return std::ranges::find(forms.versions, form->since_version()) !=
+                    forms.versions.end();
+           };
+           return forms.op == op && forms.domain.empty() && holds(then) && holds(now);
+         });
+}
 
 onnx::TrainingInfoProto info_from_draft(const DraftInfo& draft, const onnx::GraphProto& graph,
                                         const std::unordered_set<std::string>& functions) {

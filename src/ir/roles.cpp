@@ -39,7 +39,7 @@ struct GradientNode {
 
 class RoleFinder {
  public:
-  explicit RoleFinder(const Model& model) : model_(model) {
+  explicit RoleFinder(const Model& model) {
     for (size_t i = 0; i < model.training.size(); ++i) {
       const TrainingInfo& info = model.training[i];
       for (const Binding& binding : info.initialization_bindings) {
@@ -96,7 +96,6 @@ class RoleFinder {
     });
   }
 
-  const Model& model_;
   std::unordered_map<const Value*, size_t> initialized_;
   std::unordered_map<const Value*, Update> updates_;
   std::vector<GradientNode> gradients_;

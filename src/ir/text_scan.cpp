@@ -15,6 +15,13 @@ bool is_space(char c) { return std::string_view(" \t\n\v\f\r").find(c) != std::s
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
+/// Puts blanks in the place of that part, but keeps its lines.
+void blank(std::string& text, size_t begin, size_t end) {
+  const auto first = text.begin() + static_cast<ptrdiff_t>(begin);
+  const auto last = text.begin() + static_cast<ptrdiff_t>(end);
+  std::replace_if(first, last, [](char c) { return c != '\n'; }, ' ');
+}
+
 /// A name (plain or quoted), or a single character of anything else.
 struct Token {
   char mark;         // 'a' for a plain name, '"' for a quoted one
@@ -39,7 +46,6 @@ class Scanner {
   void nest(const Token& token);
   void read_fill(const std::string& name, const Token& rule_name);
   double read_number(const FillRule& rule);
-  void blank(std::string& text, size_t begin, size_t end) const;
 
   std::string_view text_;
   size_t at_ = 0;
@@ -140,18 +146,13 @@ void Scanner::read_fill(const std::string& name, const Token& rule_name) {
   scanned_.fills.push_back(std::move(found));
 }
 
-void Scanner::blank(std::string& text, size_t begin, size_t end) const {
-  std::replace_if(
-      text.begin() + static_cast<ptrdiff_t>(begin), text.begin() + static_cast<ptrdiff_t>(end),
-      [](char c) { return c != '\n'; }, ' ');
-}
-
 ScannedText Scanner::scan() {
   std::string named;  // what stands before '='
   bool after_equals = false;
   while (const std::optional<Token> token = next()) {
     nest(*token);
-    if (token->name == "training_info" && braces_ == 0 && peek() == '{') {
+    const bool at_keyword = token->mark == 'a' && token->name == "training_info";
+    if (at_keyword && braces_ == 0 && peek() == '{') {
       scanned_.training_infos.push_back({.keyword = token->begin, .begin = at_ + 1, .end = at_});
       in_block_ = true;
     }

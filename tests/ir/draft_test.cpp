@@ -256,7 +256,10 @@ TEST(Draft, MalformedPartsAreRefusedWithTheirReason) {
        "can't be raised from opset 9 to 17 because of Clip, Softmax"},
       {"no opset", [](Draft& d) { d.model.replace(d.model.find("[\"\" : 9]"), 8, "[]"); },
        "the model imports no operator set"},
-      {"a function that it does not hold",
+      {"an opset that there is not",
+       [](Draft& d) { d.model.replace(d.model.find(": 9]"), 4, ": -9]"); },
+       "the model imports no operator set"},
+      {"a call with too many inputs",
        [](Draft& d) { d.algorithm = "A (x) => (z) { z = Inference(x, w, x) }"; },
        "the call has 3 inputs"},
   };
@@ -266,6 +269,12 @@ TEST(Draft, MalformedPartsAreRefusedWithTheirReason) {
     const std::string error = error_of(draft.message());
     EXPECT_NE(error.find(each.message), std::string::npos) << each.what << " gave: " << error;
   }
+}
+
+TEST(Draft, WithoutAGraphIsNoModel) {
+  onnx::ModelProto draft = Draft().message();
+  draft.clear_graph();
+  EXPECT_EQ(error_of(draft), "it holds no graph, so it is no ONNX model");
 }
 
 TEST(Draft, DamagedFieldsAreRefused) {
