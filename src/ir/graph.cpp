@@ -35,6 +35,11 @@ void Node::set_input(size_t index, Value* value) {
   graph_->edited();
 }
 
+void Node::set_op(std::string_view new_op) {
+  op = new_op;
+  graph_->edited();
+}
+
 void Node::set_inputs(std::vector<Value*> values) {
   while (!values.empty() && !values.back()) values.pop_back();
   for (size_t i = 0; i < inputs_.size(); ++i) {

@@ -110,6 +110,9 @@ class Node {
 
   Graph& graph() const { return *graph_; }
 
+  /// Turns it into another operator, which counts as a change of the graph.
+  void set_op(std::string_view new_op);
+
   /// Null stands for an optional input that is left out.
   std::span<Value* const> inputs() const { return inputs_; }
   Value* input(size_t index) const { return index < inputs_.size() ? inputs_[index] : nullptr; }

@@ -178,7 +178,7 @@ class Lifter {
     } catch (const Error& refusal) {
       return refusal.what();
     }
-    if (!step.becomes.empty()) node.op = step.becomes;
+    if (!step.becomes.empty()) node.set_op(step.becomes);
     node.opset = std::max<int64_t>(node.opset, step.to);
     return std::nullopt;
   }

@@ -19,11 +19,11 @@ void align_second_input(Rewrite& rewrite, int64_t axis) {
     throw Error(fmt::format("axis is {}, and the rank of '{}' is not known", axis,
                             rank_a ? b->name() : node.input(0)->name()));
   }
-  const int64_t missing = *rank_a - axis - *rank_b;
-  if (missing < 0) {
+  if (axis > *rank_a - *rank_b) {
     throw Error(
         fmt::format("axis {} leaves no room for rank {} below rank {}", axis, *rank_b, *rank_a));
   }
+  const int64_t missing = *rank_a - *rank_b - axis;
   if (missing == 0) return;
   std::vector<int64_t> axes(missing);
   std::iota(axes.begin(), axes.end(), *rank_b);

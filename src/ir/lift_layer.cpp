@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "ir/lift_steps.h"
 #include "onward/error.h"
@@ -11,12 +12,14 @@ namespace {
 
 using Integers = std::vector<int64_t>;
 
+constexpr int64_t kHuge = int64_t{1} << 30;  // beyond it nothing fits, and sums could overflow
+
 /// The attribute's values, or `count` times `fallback`.
 Integers integers_or(const Node& node, std::string_view name, size_t count, int64_t fallback) {
   const auto* found = node.get<Integers>(name);
   Integers values = found ? *found : Integers(count, fallback);
   const bool sane = std::all_of(values.begin(), values.end(),
-                                [](int64_t value) { return value >= 0 && value < (1 << 30); });
+                                [](int64_t value) { return value >= 0 && value < kHuge; });
   if (values.size() != count || !sane) {
     throw Error(fmt::format("{} is {}, {} small numbers expected", name,
                             to_string(std::span<const int64_t>(values)), count));
@@ -52,9 +55,9 @@ void refuse_window_in_padding(Rewrite& rewrite) {
                       i, node.input(0)->name()));
     }
     const int64_t size = *(*type.shape)[i + 2].value;
-    const int64_t gap = size + begin + end - window;
-    if (stride == 0 || gap < 0) throw Error("its window does not fit its input");
-    const int64_t last = (gap + stride - 1) / stride * stride;
+    const bool fits = size < kHuge && stride > 0 && size + begin + end >= window;
+    if (!fits) throw Error("its window does not fit its input");
+    const int64_t last = (size + begin + end - window + stride - 1) / stride * stride;
     if (last >= size + begin) {
       throw Error(
           fmt::format("with ceil_mode, the last window of spatial axis {} begins in the "

@@ -79,7 +79,7 @@ void Rewrite::become(std::string_view op, std::vector<Value*> inputs, const Valu
   while (!node_.attributes().empty()) {
     node_.remove_attribute(std::string(node_.attributes().back().name));
   }
-  node_.op = op;
+  node_.set_op(op);
   node_.opset = newest_opset_;
   node_.set_inputs(std::move(inputs));
 }

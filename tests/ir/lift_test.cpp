@@ -307,6 +307,27 @@ TEST(Lift, LeavesOtherDomainsAlone) {
   EXPECT_EQ(model.graph->nodes().front()->opset, 3);
 }
 
+// Saving patches the file that a model came from where nothing was edited, and takes over the
+// imports.
+TEST(Lift, CountsAsAnEditWhereANodeChanges) {
+  const struct {
+    const char* signature;
+    const char* nodes;
+    bool edited;
+  } cases[] = {
+      {"(float[4] x) => (y)", "y = Relu(x)", false},
+      {"(float[4] x) => (y)", "y = Clip<min = 0.0>(x)", true},
+      {"(float[4] x, int64[2] i, float[2] u) => (y)", "y = Scatter(x, i, u)", true},
+      {"(float[4] x) => (y)", "y, mask = Dropout(x)", true},
+  };
+  for (const auto& [signature, nodes, edited] : cases) {
+    Model model = model_of(9, signature, nodes);
+    const int64_t edits = model.graph->edits();
+    lift(model);
+    EXPECT_EQ(model.graph->edits() > edits, edited) << nodes;
+  }
+}
+
 TEST(Lift, IsDoneOnlyOnce) {
   Model model = model_of(1, "(float[N,3,4] x) => (y)", "y = Softmax(x)");
   lift(model);
