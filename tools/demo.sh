@@ -10,4 +10,6 @@ say() {
   "$@"
 }
 
-say onward --version
+say onward example linear -o linear.onnx
+say onward check linear.onnx
+say onward show linear.onnx
