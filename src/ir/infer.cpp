@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <unordered_set>
 
 #include "ir/infer_constraints.h"
@@ -32,6 +34,14 @@ constexpr StandIn kStandIns[] = {
     {"GroupNormalization", "Identity"},
 };
 
+/// Operators whose rules take a dimension that is not known for one that is wrong.
+constexpr std::string_view kNeedShapes[] = {"FlexAttention", "Resize", "StringNormalizer"};
+
+/// A subgraph with another number of inputs than its operator gives it.
+struct Misfit : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// The gradient of y by each of xs has the type of that x; the standard has no rule for it.
 void infer_gradient(const Node& node, std::span<Type> outputs) {
   const auto* xs = node.get<References>("xs");
@@ -43,12 +53,21 @@ void infer_gradient(const Node& node, std::span<Type> outputs) {
 /// False where a part of the type that is not a shape is unknown.
 bool is_complete(const Type& type) {
   switch (type.kind) {
-    case Type::Kind::unknown: return false;
+    case Type::Kind::unknown:
+      return false;
     case Type::Kind::tensor:
-    case Type::Kind::sparse_tensor: return type.dtype != DType::undefined;
-    case Type::Kind::opaque: return true;
-    default: return type.element && is_complete(*type.element);
+    case Type::Kind::sparse_tensor:
+      return type.dtype != DType::undefined;
+    case Type::Kind::opaque:
+      return true;
+    default:
+      return type.element && is_complete(*type.element);
   }
+}
+
+bool has_known_shape(const Type& type) {
+  return type.shape &&
+         std::ranges::all_of(*type.shape, [](const Dim& dim) { return dim.value.has_value(); });
 }
 
 /// ONNX's text without its tags, on one line.
@@ -86,7 +105,8 @@ class Inference {
   void walk(Graph& graph);
   void infer(Node& node);
   std::optional<Refusal> infer_outputs(Node& node, const onnx::OpSchema& schema);
-  std::optional<Refusal> run_rule(Node& node, const onnx::OpSchema& schema, std::vector<Type>& types);
+  std::optional<Refusal> run_rule(Node& node, const onnx::OpSchema& schema,
+                                  std::vector<Type>& types);
   void enter(Node& node, Graph& subgraph, const std::vector<const onnx::TypeProto*>* input_types);
   void store(const Node& node, Value& value, Type type);
   void check_initializer(Value& value);
@@ -113,7 +133,10 @@ std::string Inference::where() const {
 }
 
 void Inference::report(const Node& node, Refusal refusal) {
-  problems_.add({.severity = Severity::error,
+  // A branch may be written for shapes that this model does not have, and is then never taken.
+  const bool about_shapes = refusal.rule == "shape" || refusal.rule == "inference";
+  const bool in_branch = std::ranges::any_of(owners_, [](const Node* n) { return n->op == "If"; });
+  problems_.add({.severity = about_shapes && in_branch ? Severity::warning : Severity::error,
                  .rule = std::move(refusal.rule),
                  .where = where(),
                  .node = node.label(),
@@ -129,10 +152,13 @@ const onnx::OpSchema* Inference::find_schema(const Node& node) const {
 
 /// Rules fail where types are unknown, which is then no fault of this node.
 bool Inference::knows_types(const Node& node) const {
+  const bool needs_shapes = std::ranges::count(kNeedShapes, std::string_view(node.op)) > 0;
   for (const Value* input : node.inputs()) {
     if (input && !is_complete(input->type)) return false;
+    if (input && needs_shapes && !has_known_shape(input->type)) return false;
   }
   for (const Graph* subgraph : node.subgraphs()) {
+    if (!visited_.contains(subgraph)) continue;  // the rule failed before it asked
     for (const Value* output : subgraph->outputs()) {
       if (!is_complete(output->type)) return false;
     }
@@ -182,7 +208,7 @@ std::optional<Refusal> Inference::infer_outputs(Node& node, const onnx::OpSchema
 
   std::vector<Type> types(node.outputs().size());
   if (auto refusal = run_rule(node, schema, types)) {
-    if (knows_types(node)) return refusal;
+    if (refusal->rule == "arity" || knows_types(node)) return refusal;
     types.assign(types.size(), Type::unknown());
   }
   if (auto refusal = constraints.complete_outputs(types)) return refusal;
@@ -211,6 +237,12 @@ std::optional<Refusal> Inference::run_rule(Node& node, const onnx::OpSchema& sch
   try {
     rule->GetTypeAndShapeInferenceFunction()(context);
     for (size_t i = 0; i < types.size(); ++i) types[i] = type_from_proto(context.output_type(i));
+  } catch (const Misfit& error) {
+    return Refusal{"arity", "", error.what()};
+  } catch (const Error& error) {
+    return Refusal{"shape", "", fmt::format("the inferred output is impossible: {}", error.what())};
+  } catch (const std::logic_error&) {  // of a container: the rule relied on what is not so
+    return Refusal{"inference", "", "its inputs, outputs and attributes do not fit together"};
   } catch (const std::exception& error) {
     return Refusal{"inference", "", cleaned(error.what())};
   }
@@ -222,8 +254,8 @@ void Inference::enter(Node& node, Graph& subgraph,
   if (visited_.contains(&subgraph)) return;
   if (owners_.size() == kDeepestSubgraph) {
     visited_.insert(&subgraph);
-    report(node, {"nesting", "", fmt::format("subgraphs are nested more than {} deep",
-                                             kDeepestSubgraph)});
+    report(node, {"attribute", "",
+                  fmt::format("subgraphs are nested more than {} deep", kDeepestSubgraph)});
     return;
   }
   if (input_types) {
@@ -233,8 +265,8 @@ void Inference::enter(Node& node, Graph& subgraph,
       --expected;
     }
     if (input_types->size() < expected || input_types->size() > subgraph.inputs().size()) {
-      throw onnx::InferenceError(fmt::format("its subgraph '{}' has {} inputs, but is given {}",
-                                             subgraph.name, expected, input_types->size()));
+      throw Misfit(fmt::format("its subgraph '{}' has {} inputs, but is given {}", subgraph.name,
+                               expected, input_types->size()));
     }
     for (size_t i = 0; i < input_types->size(); ++i) {
       if (const onnx::TypeProto* type = (*input_types)[i]) {
@@ -266,9 +298,8 @@ void Inference::store(const Node& node, Value& value, Type type) {
 
 void infer_types(Model& model, Problems& problems) {
   Inference inference(model, problems);
-  for_each_top_level_graph(model, [&](Graph& graph, GraphRole role) {
-    inference.run(graph, role);
-  });
+  for_each_top_level_graph(model,
+                           [&](Graph& graph, GraphRole role) { inference.run(graph, role); });
 }
 
 }  // namespace onward

@@ -18,7 +18,8 @@ std::string short_name(std::string text) {
   const size_t start = text.find(prefix);
   const size_t end = text.find(')');
   if (start == std::string::npos || end == std::string::npos) return text;
-  const auto dtype = dtype_from_name(text.substr(start + prefix.size(), end - start - prefix.size()));
+  const auto dtype =
+      dtype_from_name(text.substr(start + prefix.size(), end - start - prefix.size()));
   if (dtype) text.replace(start, end + 1 - start, name(*dtype));
   return text;
 }
@@ -37,6 +38,12 @@ std::string allowed_names(const onnx::DataTypeSet& types) {
 const onnx::OpSchema::FormalParameter& parameter(
     const std::vector<onnx::OpSchema::FormalParameter>& parameters, size_t index) {
   return parameters[std::min(index, parameters.size() - 1)];
+}
+
+/// "input 0 'a' is f32".
+std::string described(const std::string& what, const Value* value, const std::string& type) {
+  const std::string name = value ? fmt::format(" '{}'", value->name()) : "";
+  return fmt::format("{}{} is {}", what, name, short_name(type));
 }
 
 Type without_shapes(Type type) {
@@ -73,7 +80,8 @@ std::optional<std::string> schema_type_name(const Type& type) {
     case Type::Kind::opaque:
       return fmt::format("opaque({}{}{})", type.opaque_domain,
                          type.opaque_domain.empty() ? "" : ",", type.opaque_name);
-    case Type::Kind::unknown: break;
+    case Type::Kind::unknown:
+      break;
   }
   return std::nullopt;
 }
@@ -82,32 +90,31 @@ std::optional<Refusal> TypeConstraints::check(const Parameter& parameter, const 
                                               const Value* value, const std::string& what) {
   const auto name = schema_type_name(type);
   if (!name) return std::nullopt;
-  const std::string is =
-      value ? fmt::format("{} '{}' is {}", what, value->name(), short_name(*name))
-            : fmt::format("{} is {}", what, short_name(*name));
-  const auto refusal = [&](std::string message) {
-    return Refusal{"type", value ? value->name() : "", std::move(message)};
+  const auto refusal = [&](std::string_view why) {
+    return Refusal{"type", value ? value->name() : "",
+                   fmt::format("{}, but {}", described(what, value, *name), why)};
   };
 
   const onnx::DataTypeSet& allowed = parameter.GetTypes();
   const auto equal = [&](const std::string* each) { return *each == *name; };
   if (!allowed.empty() && std::ranges::none_of(allowed, equal)) {
-    return refusal(fmt::format("{}, but {} takes {}", is, node_.op, allowed_names(allowed)));
+    return refusal(fmt::format("{} takes {}", node_.op, allowed_names(allowed)));
   }
   if (!parameter.GetIsHomogeneous()) return std::nullopt;
   const auto [found, added] =
-      bound_.try_emplace(parameter.GetTypeStr(), Bound{*name, without_shapes(type), is});
-  if (added || found->second.name == *name) return std::nullopt;
-  return refusal(fmt::format("{}, but {}, and {} takes both of one type", is, found->second.what,
-                             node_.op));
+      bound_.try_emplace(parameter.GetTypeStr(), Bound{*name, without_shapes(type), value, what});
+  const Bound& bound = found->second;
+  if (added || bound.name == *name) return std::nullopt;
+  return refusal(fmt::format("{}, and {} takes both of one type",
+                             described(bound.what, bound.value, bound.name), node_.op));
 }
 
 std::optional<Refusal> TypeConstraints::check_inputs() {
   for (size_t i = 0; i < node_.inputs().size(); ++i) {
     const Value* value = node_.input(i);
     if (!value) continue;
-    auto refusal = check(parameter(schema_.inputs(), i), read_type(*value), value,
-                         fmt::format("input {}", i));
+    auto refusal =
+        check(parameter(schema_.inputs(), i), read_type(*value), value, fmt::format("input {}", i));
     if (refusal) return refusal;
   }
   return std::nullopt;

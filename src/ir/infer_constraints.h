@@ -12,8 +12,8 @@
 
 namespace onward {
 
-/// The type constraints of an operator: which types each input and output may have, and which of them
-/// must be the same. For nodes whose numbers of inputs and outputs are right.
+/// The type constraints of an operator: which types each input and output may have, and which of
+/// them must be the same. For nodes whose numbers of inputs and outputs are right.
 class TypeConstraints {
  public:
   TypeConstraints(const Node& node, const onnx::OpSchema& schema) : node_(node), schema_(schema) {}
@@ -26,9 +26,10 @@ class TypeConstraints {
 
  private:
   struct Bound {
-    std::string name;  // of the type, in the schema's spelling
-    Type type;         // without shapes
-    std::string what;  // "input 0 'a' is f32"
+    std::string name;    // of the type, in the schema's spelling
+    Type type;           // without shapes
+    const Value* value;  // that has it
+    std::string what;    // "input 0"
   };
   using Parameter = onnx::OpSchema::FormalParameter;
 

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "ir/proto.h"
 
 namespace onward {
 namespace {
 
 constexpr size_t kMostDims = 64;
+constexpr int64_t kLargestDim = std::numeric_limits<int32_t>::max();  // to which some rules cut
 constexpr size_t kLongestSymbol = 256;
 constexpr int kDeepestType = 16;
 
@@ -20,7 +23,7 @@ void put_tensor_type(const Type& type, TensorType* proto) {
   auto* shape = proto->mutable_shape();
   for (const Dim& dim : *type.shape) {
     auto* added = shape->add_dim();
-    if (dim.value && *dim.value >= 0) {
+    if (dim.value && *dim.value >= 0 && *dim.value <= kLargestDim) {
       added->set_dim_value(*dim.value);
     } else if (!dim.value && !dim.symbol.empty() && dim.symbol.size() <= kLongestSymbol) {
       added->set_dim_param(dim.symbol);
@@ -34,8 +37,11 @@ void put_type(const Type& type, int depth, onnx::TypeProto* proto) {
     if (type.element) put_type(*type.element, depth + 1, element);
   };
   switch (type.kind) {
-    case Type::Kind::unknown: break;
-    case Type::Kind::tensor: put_tensor_type(type, proto->mutable_tensor_type()); break;
+    case Type::Kind::unknown:
+      break;
+    case Type::Kind::tensor:
+      put_tensor_type(type, proto->mutable_tensor_type());
+      break;
     case Type::Kind::sparse_tensor:
       put_tensor_type(type, proto->mutable_sparse_tensor_type());
       break;
@@ -65,6 +71,17 @@ onnx::TensorProto to_rule_tensor(const Tensor& tensor) {
   return proto;
 }
 
+void put_value(const Value& value, onnx::ValueInfoProto* proto) {
+  proto->set_name(value.name());
+  if (value.type.known()) *proto->mutable_type() = to_rule_type(read_type(value));
+}
+
+/// The inputs and outputs of a subgraph: what is in it is read through its inferencer only.
+void put_signature(const Graph& graph, onnx::GraphProto* proto) {
+  for (const Value* input : graph.inputs()) put_value(*input, proto->add_input());
+  for (const Value* output : graph.outputs()) put_value(*output, proto->add_output());
+}
+
 onnx::AttributeProto to_rule_attribute(const Attribute& attribute) {
   onnx::AttributeProto proto;
   proto.set_name(attribute.name);
@@ -79,9 +96,9 @@ onnx::AttributeProto to_rule_attribute(const Attribute& attribute) {
   } else if (const auto* type = std::get_if<Type>(&attribute.value)) {
     proto.set_type(onnx::AttributeProto::TYPE_PROTO);
     *proto.mutable_tp() = to_rule_type(*type);
-  } else if (std::holds_alternative<std::unique_ptr<Graph>>(attribute.value)) {
-    proto.set_type(onnx::AttributeProto::GRAPH);  // read through the inferencer only
-    proto.mutable_g();
+  } else if (const auto* graph = std::get_if<std::unique_ptr<Graph>>(&attribute.value)) {
+    proto.set_type(onnx::AttributeProto::GRAPH);
+    put_signature(**graph, proto.mutable_g());
   } else if (std::holds_alternative<Attribute::Graphs>(attribute.value)) {
     proto.set_type(onnx::AttributeProto::GRAPHS);
   } else {
@@ -148,10 +165,11 @@ NodeContext::NodeContext(const Node& node, const onnx::OpSchema& schema, const K
       infer_subgraph_(std::move(infer_subgraph)),
       output_types_(node.outputs().size()) {
   for (const Value* value : node.inputs()) {
-    if (!value || !value->type.known()) {
+    if (!value) {
       input_types_.push_back(nullptr);
       continue;
     }
+    // Not null where the type is unknown: many rules look without asking.
     const auto [found, added] = types_.try_emplace(value);
     if (added) found->second = to_rule_type(read_type(*value));
     input_types_.push_back(&found->second);
@@ -176,7 +194,8 @@ const onnx::TensorProto* NodeContext::getInputData(size_t index) const {
   if (!added) return found->second.get();
   if (const Tensor* constant = known_.constant(*value)) {
     found->second = std::make_unique<onnx::TensorProto>(to_proto(*constant));
-  } else if (const auto partial = known_.find(*value); partial && partial->all_known()) {
+  } else if (const auto partial = known_.find(*value);
+             partial && partial->rank() <= 1 && partial->all_known()) {
     found->second = std::make_unique<onnx::TensorProto>(to_proto(to_tensor(*partial)));
   }
   return found->second.get();

@@ -15,11 +15,12 @@
 
 namespace onward {
 
-/// A type as the standard's inference rules are to see it. What they could stumble over is unknown to
-/// them: negative dimensions, more than 64 of them, symbols of more than 256 letters, deep nesting.
+/// A type as the standard's inference rules are to see it. What they could stumble over is unknown
+/// to them: dimensions below 0 or beyond 2^31, more than 64 of them, long symbols, deep nesting.
 onnx::TypeProto to_rule_type(const Type& type);
 
-/// The type of a value for a reader: a sparse initializer is read as the dense tensor it stands for.
+/// The type of a value for a reader: a sparse initializer is read as the dense tensor it stands
+/// for.
 Type read_type(const Value& value);
 
 /// Shows one node of the IR to the standard's inference rules, and takes what they find out.

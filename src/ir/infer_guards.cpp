@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+
+#include "ir/operator_guards.h"
 
 namespace onward {
 namespace {
+
+/// Rules copy the shape of an input to each output, so that a short file could ask for gigabytes.
+constexpr size_t kMostInputs = 65536;
+constexpr size_t kMostOutputs = 16384;
 
 Refusal arity(std::string message) { return {"arity", "", std::move(message)}; }
 Refusal bad_attribute(std::string message) { return {"attribute", "", std::move(message)}; }
@@ -25,19 +32,24 @@ std::optional<Refusal> check_count(size_t count, int lowest, int highest, std::s
 }
 
 std::optional<Refusal> check_arity(const Node& node, const onnx::OpSchema& schema) {
-  if (auto refusal = check_count(node.inputs().size(), schema.min_input(), schema.max_input(),
-                                 "input")) {
+  if (node.inputs().size() > kMostInputs || node.outputs().size() > kMostOutputs) {
+    return arity(fmt::format("it has {} and {}, more than can be checked",
+                             counted(node.inputs().size(), "input"),
+                             counted(node.outputs().size(), "output")));
+  }
+  if (auto refusal =
+          check_count(node.inputs().size(), schema.min_input(), schema.max_input(), "input")) {
     return refusal;
   }
-  if (auto refusal = check_count(node.outputs().size(), schema.min_output(), schema.max_output(),
-                                 "output")) {
+  if (auto refusal =
+          check_count(node.outputs().size(), schema.min_output(), schema.max_output(), "output")) {
     return refusal;
   }
   for (size_t i = 0; i < schema.inputs().size() && i < node.inputs().size(); ++i) {
     const auto& parameter = schema.inputs()[i];
     if (!node.input(i) && parameter.GetOption() == onnx::OpSchema::Single) {
-      return arity(fmt::format("input {} ({}) is left out, but not optional", i,
-                               parameter.GetName()));
+      return arity(
+          fmt::format("input {} ({}) is left out, but not optional", i, parameter.GetName()));
     }
   }
   return std::nullopt;
@@ -82,6 +94,19 @@ std::string_view name_of(onnx::AttributeProto::AttributeType type) {
   return "something else";
 }
 
+/// Axes, counts, sizes and flags are small, and rules cut what they get to 32 bits. These are
+/// values of the data, or may be as large as it takes to mean "all".
+constexpr std::string_view kAnyInt[] = {
+    "default_int64",    "end",  "ignore_index", "k",         "left_window_size",
+    "maxsplit",         "seed", "start",        "value_int", "replaced_value_int64",
+    "right_window_size"};
+
+bool is_in_range(std::string_view name, int64_t number) {
+  if (std::ranges::count(kAnyInt, name) > 0) return true;
+  return number >= std::numeric_limits<int32_t>::min() &&
+         number <= std::numeric_limits<int32_t>::max();
+}
+
 /// Attributes that the schema does not declare are another check's concern: no rule sees them.
 std::optional<Refusal> check_attributes(const Node& node, const onnx::OpSchema& schema) {
   for (const auto& [name, declared] : schema.attributes()) {
@@ -94,16 +119,22 @@ std::optional<Refusal> check_attributes(const Node& node, const onnx::OpSchema& 
       return bad_attribute(fmt::format("attribute '{}' holds {}, but takes {}", name, kind.name,
                                        name_of(declared.type)));
     }
+    const auto* number = std::get_if<int64_t>(&attribute->value);
+    if (number && !is_in_range(name, *number)) {
+      return bad_attribute(
+          fmt::format("attribute '{}' is {}, which is out of range", name, *number));
+    }
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Refusal> guard(const Node& node, const onnx::OpSchema& schema, const KnownData&) {
+std::optional<Refusal> guard(const Node& node, const onnx::OpSchema& schema,
+                             const KnownData& known) {
   if (auto refusal = check_arity(node, schema)) return refusal;
   if (auto refusal = check_attributes(node, schema)) return refusal;
-  return std::nullopt;
+  return guard_operator(node, known);
 }
 
 }  // namespace onward

@@ -11,10 +11,12 @@ struct Range {
 
 std::optional<Range> range_of(DType dtype) {
   switch (dtype) {
-    case DType::boolean: return Range{0, 1};
-    case DType::i64: return Range{std::numeric_limits<int64_t>::min(),
-                                  std::numeric_limits<int64_t>::max()};
-    case DType::u64: return Range{0, std::numeric_limits<int64_t>::max()};
+    case DType::boolean:
+      return Range{0, 1};
+    case DType::i64:
+      return Range{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    case DType::u64:
+      return Range{0, std::numeric_limits<int64_t>::max()};
     case DType::i8:
     case DType::i16:
     case DType::i32: {
@@ -23,8 +25,10 @@ std::optional<Range> range_of(DType dtype) {
     }
     case DType::u8:
     case DType::u16:
-    case DType::u32: return Range{0, (int64_t{1} << bits(dtype)) - 1};
-    default: return std::nullopt;
+    case DType::u32:
+      return Range{0, (int64_t{1} << bits(dtype)) - 1};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -75,7 +79,8 @@ const Dim& broadcast_element(const PartialTensor& tensor, std::span<const int64_
 std::optional<std::vector<int64_t>> broadcast_dims(std::span<const PartialTensor> tensors) {
   std::vector<int64_t> dims;
   for (const PartialTensor& tensor : tensors) {
-    if (tensor.dims.size() > dims.size()) dims.insert(dims.begin(), tensor.dims.size() - dims.size(), 1);
+    if (tensor.dims.size() > dims.size())
+      dims.insert(dims.begin(), tensor.dims.size() - dims.size(), 1);
     const size_t shift = dims.size() - tensor.dims.size();
     for (size_t axis = 0; axis < tensor.dims.size(); ++axis) {
       int64_t& common = dims[shift + axis];

@@ -11,8 +11,8 @@
 
 namespace onward {
 
-/// What is known of a small tensor of integers or truth values: its elements in row-major order, each
-/// a number, a symbol, or unknown. A symbol always names a dimension, so it is never negative.
+/// What is known of a small tensor of integers or truth values: its elements in row-major order,
+/// each a number, a symbol, or unknown. A symbol always names a dimension, so it is never negative.
 struct PartialTensor {
   /// Tensors that describe shapes are tiny; larger ones are not followed.
   static constexpr int64_t kMostElements = 256;
@@ -27,8 +27,7 @@ struct PartialTensor {
     return std::ranges::all_of(elements, [](const Dim& e) { return e.value.has_value(); });
   }
   bool any_known() const {
-    return std::ranges::any_of(elements,
-                               [](const Dim& e) { return e.value || !e.symbol.empty(); });
+    return std::ranges::any_of(elements, [](const Dim& e) { return e.value || !e.symbol.empty(); });
   }
 };
 

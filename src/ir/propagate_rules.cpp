@@ -12,7 +12,8 @@ using Found = std::optional<PartialTensor>;
 
 /// A longer name of a dimension is not worth copying from shape to shape.
 constexpr size_t kLongestSymbol = 256;
-constexpr size_t kMostOperands = 256;
+/// Of all operands of one node together.
+constexpr size_t kMostElements = 4 * PartialTensor::kMostElements;
 
 /// A node with what is known of its inputs.
 class Operands {
@@ -30,18 +31,21 @@ class Operands {
 
   /// All inputs, or nothing where one is left out or can't be followed.
   std::optional<std::vector<PartialTensor>> all() const {
-    if (node.inputs().size() > kMostOperands) return std::nullopt;
     std::vector<PartialTensor> tensors;
+    size_t elements = 0;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       auto tensor = (*this)[i];
       if (!tensor) return std::nullopt;
+      elements += std::max<size_t>(tensor->elements.size(), 1);
+      if (elements > kMostElements) return std::nullopt;
       tensors.push_back(std::move(*tensor));
     }
     return tensors;
   }
 
-  /// A list of integers that older forms of an operator have as an attribute, newer ones as an input.
-  /// Empty lists and parameters that are left out are `fallback`; nothing where it is not known.
+  /// A list of integers that older forms of an operator have as an attribute, newer ones as an
+  /// input. Empty lists and parameters that are left out are `fallback`; nothing where it is not
+  /// known.
   std::optional<std::vector<int64_t>> list(std::string_view attribute, size_t input,
                                            std::vector<int64_t> fallback) const {
     if (const auto* list = node.get<std::vector<int64_t>>(attribute)) return *list;
@@ -80,9 +84,7 @@ std::optional<size_t> normalized_axis(int64_t axis, size_t rank) {
 bool is(const Dim& element, int64_t number) { return element.value == number; }
 
 /// The same number, or the same dimension.
-bool same(const Dim& a, const Dim& b) {
-  return a == b && (a.value || !a.symbol.empty());
-}
+bool same(const Dim& a, const Dim& b) { return a == b && (a.value || !a.symbol.empty()); }
 
 Dim add(const Dim& a, const Dim& b) {
   if (is(b, 0)) return a;
@@ -180,7 +182,8 @@ template <Dim (*combine)(const Dim&, const Dim&)>
 Found reduce_all(const Operands& operands) {
   const auto tensor = operands[0];
   auto dims = operands.output_dims(0);
-  if (!tensor || !dims || element_count(*dims) != 1 || tensor->elements.empty()) return std::nullopt;
+  if (!tensor || !dims || element_count(*dims) != 1 || tensor->elements.empty())
+    return std::nullopt;
   const Dim total = std::accumulate(tensor->elements.begin() + 1, tensor->elements.end(),
                                     tensor->elements.front(), combine);
   return generate(tensor->dtype, std::move(*dims), [&](Position) { return total; });
@@ -265,14 +268,14 @@ struct Cut {
 Cut cut(int64_t start, int64_t end, int64_t step, int64_t size) {
   const auto clamped = [&](int64_t place) {
     if (place < 0) place += size;
-    return step > 0 ? std::clamp<int64_t>(place, 0, size) : std::clamp<int64_t>(place, -1, size - 1);
+    return step > 0 ? std::clamp<int64_t>(place, 0, size)
+                    : std::clamp<int64_t>(place, -1, size - 1);
   };
   const int64_t first = clamped(start);
   const int64_t length = step > 0 ? clamped(end) - first : first - clamped(end);
   // A step as long as the dimension takes one element; longer ones only invite overflow.
   const int64_t stride = std::min(step > 0 ? step : step < -size ? size + 1 : -step, size + 1);
-  return {first, step > 0 ? stride : -stride,
-          length <= 0 ? 0 : (length + stride - 1) / stride};
+  return {first, step > 0 ? stride : -stride, length <= 0 ? 0 : (length + stride - 1) / stride};
 }
 
 Found slice(const Operands& operands) {
@@ -285,7 +288,8 @@ Found slice(const Operands& operands) {
   std::iota(all.begin(), all.end(), 0);
   const auto axes = operands.list("axes", 3, all);
   const auto steps = operands.list("steps", 4, std::vector<int64_t>(starts->size(), 1));
-  if (!axes || !steps || axes->size() != starts->size() || steps->size() != starts->size()) return {};
+  if (!axes || !steps || axes->size() != starts->size() || steps->size() != starts->size())
+    return {};
 
   std::vector<int64_t> dims = data->dims;
   std::vector<Cut> cuts;

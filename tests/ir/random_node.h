@@ -10,8 +10,9 @@
 
 namespace onward {
 
-/// Makes models of one node, for any operator: mostly as its schema wants it, so that inference rules
-/// are reached, but with numbers, shapes, types and attributes that a hostile file could hold.
+/// Makes models of one node, for any operator: mostly as its schema wants it, so that inference
+/// rules are reached, but with numbers, shapes, types and attributes that a hostile file could
+/// hold.
 class RandomNode {
  public:
   explicit RandomNode(uint64_t seed) : random_(seed) {}
@@ -38,11 +39,15 @@ class RandomNode {
   Attribute attribute(const onnx::OpSchema::Attribute& declared, Graph& graph);
   Attribute::Payload payload(onnx::AttributeProto::AttributeType type, const std::string& name,
                              Graph& graph);
-  std::unique_ptr<Graph> subgraph(Graph& around);
+  std::unique_ptr<Graph> subgraph(const std::string& name, Graph& around);
   std::vector<int64_t> numbers();
 
   std::mt19937_64 random_;
-  size_t rank_ = 2;  // that most inputs of the node at hand have
+  // Of the node at hand:
+  std::string op_;
+  bool tame_ = false;  // nearly all is as it should be, so that rules are seen through to the end
+  size_t rank_ = 2;    // that most inputs have
+  size_t inputs_ = 0, outputs_ = 0;
   std::vector<std::pair<std::string, Type>> bound_;
 };
 
