@@ -1,5 +1,5 @@
-// {fmt} compiled once: Debian has it as a shared library or as headers only, and the latter cost each
-// of our files 4 seconds. These are the instantiations that its own build makes (version 9).
+// {fmt} compiled once: Debian has it as a shared library or as headers only, and the latter cost
+// each of our files 4 seconds. These are the instantiations that its own build makes (version 9).
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
