@@ -1,5 +1,6 @@
 #include "ir/float_formats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -46,6 +47,20 @@ Format format_of(DType dtype) {
   }
 }
 
+/// f8e8m0 holds powers of two alone; the nearest, ties upward.
+uint32_t encode_power_of_two(float value, Overflow overflow) {
+  constexpr uint32_t kNaN = 0xff;
+  constexpr int kBias = 127;
+  if (std::isnan(value)) return kNaN;
+  if (value <= 0) return 0;
+  if (std::isinf(value)) return overflow == Overflow::saturate ? kNaN - 1 : kNaN;
+  int exponent = 0;
+  const float fraction = std::frexp(value, &exponent);  // in [0.5, 1)
+  const int nearest = exponent - 1 + (fraction >= 0.75F ? 1 : 0) + kBias;
+  if (nearest >= static_cast<int>(kNaN)) return overflow == Overflow::saturate ? kNaN - 1 : kNaN;
+  return nearest < 0 ? 0 : static_cast<uint32_t>(nearest);
+}
+
 }  // namespace
 
 float decode_small_float(DType dtype, uint32_t bits) {
@@ -76,6 +91,50 @@ float decode_small_float(DType dtype, uint32_t bits) {
   const uint32_t significand = mantissa | (1U << f.mantissa_bits);
   return sign * std::ldexp(static_cast<float>(significand),
                            static_cast<int>(exponent) - f.bias - f.mantissa_bits);
+}
+
+uint32_t encode_small_float(DType dtype, float value, Overflow overflow) {
+  if (dtype == DType::f8e8m0) return encode_power_of_two(value, overflow);
+  const Format f = format_of(dtype);
+  const uint32_t sign = std::signbit(value) ? 1U << (f.exponent_bits + f.mantissa_bits) : 0;
+  const uint32_t all_ones = (1U << (f.exponent_bits + f.mantissa_bits)) - 1;
+  const uint32_t infinity = all_ones & ~((1U << f.mantissa_bits) - 1);
+  const uint32_t nan = f.special == Format::nan_minus_zero ? all_ones + 1
+                       : f.special == Format::ieee ? infinity | (1U << (f.mantissa_bits - 1))
+                                                   : all_ones;
+  const uint32_t largest = f.special == Format::ieee           ? infinity - 1
+                           : f.special == Format::nan_all_ones ? all_ones - 1
+                                                               : all_ones;
+  if (std::isnan(value)) {
+    if (f.special == Format::finite) return largest;  // the type can't say it
+    return f.special == Format::nan_minus_zero ? nan : sign | nan;
+  }
+  const auto too_large = [&]() -> uint32_t {
+    if (f.special == Format::finite || overflow == Overflow::saturate) return sign | largest;
+    if (f.special == Format::ieee) return sign | infinity;
+    return f.special == Format::nan_minus_zero ? nan : sign | nan;
+  };
+  if (std::isinf(value)) {
+    const bool keeps_infinity = f.special == Format::ieee && bits(dtype) == 16;
+    return keeps_infinity ? sign | infinity : too_large();
+  }
+  const double magnitude = std::fabs(static_cast<double>(value));
+  const bool no_minus_zero = f.special == Format::nan_minus_zero;
+  if (magnitude == 0) return no_minus_zero ? 0 : sign;
+  int exponent = std::max(std::ilogb(magnitude), 1 - f.bias);
+  double significand = std::nearbyint(std::ldexp(magnitude, f.mantissa_bits - exponent));
+  if (significand >= static_cast<double>(2U << f.mantissa_bits)) {
+    ++exponent;
+    significand /= 2;
+  }
+  const auto units = static_cast<uint32_t>(significand);
+  if (units == 0) return no_minus_zero ? 0 : sign;
+  const bool normal = units >= (1U << f.mantissa_bits);
+  const int64_t field = normal ? exponent + f.bias : 0;
+  const uint64_t pattern =
+      (static_cast<uint64_t>(field) << f.mantissa_bits) | (units & ((1U << f.mantissa_bits) - 1));
+  if (pattern > largest) return too_large();
+  return sign | static_cast<uint32_t>(pattern);
 }
 
 }  // namespace onward

@@ -66,6 +66,18 @@ Value* Node::add_output(std::string_view name, Type type) {
   return outputs_.back().get();
 }
 
+Value* Node::set_output(size_t index, std::string_view value_name, Type type) {
+  if (output(index)) throw Bug(fmt::format("output {} of {} is there already", index, op));
+  while (outputs_.size() < index) outputs_.push_back(nullptr);
+  Value* added = add_output(value_name, std::move(type));
+  if (outputs_.size() > index + 1) {
+    outputs_[index] = std::move(outputs_.back());
+    outputs_.pop_back();
+    added->output_index_ = static_cast<int>(index);
+  }
+  return added;
+}
+
 const Attribute* Node::attribute(std::string_view name) const {
   for (const Attribute& attribute : attributes_) {
     if (attribute.name == name) return &attribute;

@@ -128,6 +128,8 @@ class Node {
   }
   /// Adds an output; an empty name leaves it out.
   Value* add_output(std::string_view name, Type type = {});
+  /// Gives the node an output that it leaves out.
+  Value* set_output(size_t index, std::string_view name, Type type);
 
   std::span<const Attribute> attributes() const { return attributes_; }
   const Attribute* attribute(std::string_view name) const;

@@ -241,7 +241,9 @@ std::optional<Refusal> Inference::run_rule(Node& node, const onnx::OpSchema& sch
     return Refusal{"arity", "", error.what()};
   } catch (const Error& error) {
     return Refusal{"shape", "", fmt::format("the inferred output is impossible: {}", error.what())};
-  } catch (const std::logic_error&) {  // of a container: the rule relied on what is not so
+  } catch (const Bug&) {
+    throw;
+  } catch (const std::out_of_range&) {  // of a container: the rule relied on what is not so
     return Refusal{"inference", "", "its inputs, outputs and attributes do not fit together"};
   } catch (const std::exception& error) {
     return Refusal{"inference", "", cleaned(error.what())};
@@ -288,9 +290,8 @@ void Inference::store(const Node& node, Value& value, Type type) {
                               to_string(type), *reason)});
     return;
   }
-  const size_t bytes = shape_bytes(type);
-  if (inferred_bytes_ + bytes > kMostInferredBytes) return;
-  inferred_bytes_ += bytes;
+  inferred_bytes_ += shape_bytes(type);
+  if (inferred_bytes_ > kMostInferredBytes) type = without_shapes(std::move(type));
   value.type = merge(value.type, type);
 }
 

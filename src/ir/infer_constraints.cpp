@@ -46,13 +46,13 @@ std::string described(const std::string& what, const Value* value, const std::st
   return fmt::format("{}{} is {}", what, name, short_name(type));
 }
 
+}  // namespace
+
 Type without_shapes(Type type) {
   type.shape.reset();
   if (type.element) type.element = std::make_shared<const Type>(without_shapes(*type.element));
   return type;
 }
-
-}  // namespace
 
 std::optional<std::string> schema_type_name(const Type& type) {
   const auto element = [&]() -> std::optional<std::string> {

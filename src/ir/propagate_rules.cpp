@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "ir/dim_arithmetic.h"
 #include "ir/propagate.h"
 
 namespace onward {
@@ -79,78 +80,6 @@ std::optional<size_t> normalized_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
-// ---- arithmetic on single elements; what can't be said is unknown
-
-bool is(const Dim& element, int64_t number) { return element.value == number; }
-
-/// The same number, or the same dimension.
-bool same(const Dim& a, const Dim& b) { return a == b && (a.value || !a.symbol.empty()); }
-
-Dim add(const Dim& a, const Dim& b) {
-  if (is(b, 0)) return a;
-  if (is(a, 0)) return b;
-  int64_t sum = 0;
-  if (!a.value || !b.value || __builtin_add_overflow(*a.value, *b.value, &sum)) return {};
-  return Dim::known(sum);
-}
-
-Dim subtract(const Dim& a, const Dim& b) {
-  if (is(b, 0)) return a;
-  if (same(a, b)) return Dim::known(0);
-  int64_t difference = 0;
-  if (!a.value || !b.value || __builtin_sub_overflow(*a.value, *b.value, &difference)) return {};
-  return Dim::known(difference);
-}
-
-Dim multiply(const Dim& a, const Dim& b) {
-  if (is(a, 0) || is(b, 0)) return Dim::known(0);
-  if (is(b, 1)) return a;
-  if (is(a, 1)) return b;
-  int64_t product = 0;
-  if (!a.value || !b.value || __builtin_mul_overflow(*a.value, *b.value, &product)) return {};
-  return Dim::known(product);
-}
-
-Dim divide(const Dim& a, const Dim& b) {
-  if (is(b, 1)) return a;
-  if (!a.value || !b.value || *b.value == 0) return {};
-  if (*b.value == -1) return subtract(Dim::known(0), a);
-  return Dim::known(*a.value / *b.value);
-}
-
-Dim smaller(const Dim& a, const Dim& b) {
-  if (same(a, b)) return a;
-  return a.value && b.value ? Dim::known(std::min(*a.value, *b.value)) : Dim{};
-}
-
-Dim larger(const Dim& a, const Dim& b) {
-  if (same(a, b)) return a;
-  return a.value && b.value ? Dim::known(std::max(*a.value, *b.value)) : Dim{};
-}
-
-/// -1, 0 or 1 as `a` is less than, equal to or greater than `b`.
-std::optional<int> compare(const Dim& a, const Dim& b) {
-  if (same(a, b)) return 0;
-  if (a.value && b.value) return *a.value < *b.value ? -1 : 1;
-  if (!a.symbol.empty() && b.value && *b.value < 0) return 1;
-  if (!b.symbol.empty() && a.value && *a.value < 0) return -1;
-  return std::nullopt;
-}
-
-template <bool (*holds)(int)>
-Dim compared(const Dim& a, const Dim& b) {
-  const auto order = compare(a, b);
-  return order ? Dim::known(holds(*order) ? 1 : 0) : Dim{};
-}
-
-bool equal(int order) { return order == 0; }
-bool less(int order) { return order < 0; }
-bool greater(int order) { return order > 0; }
-bool at_most(int order) { return order <= 0; }
-bool at_least(int order) { return order >= 0; }
-
-// ---- rules
-
 template <Dim (*combine)(const Dim&, const Dim&)>
 Found fold_operands(const Operands& operands, std::optional<DType> result = std::nullopt) {
   // Before opset 7 an `axis` says how to broadcast.
@@ -173,9 +102,9 @@ Found arithmetic(const Operands& operands) {
   return fold_operands<combine>(operands);
 }
 
-template <bool (*holds)(int)>
+template <Dim (*holds)(const Dim&, const Dim&)>
 Found comparison(const Operands& operands) {
-  return fold_operands<compared<holds>>(operands, DType::boolean);
+  return fold_operands<holds>(operands, DType::boolean);
 }
 
 template <Dim (*combine)(const Dim&, const Dim&)>
@@ -457,11 +386,11 @@ constexpr Rule kRules[] = {
     {"Max", arithmetic<larger>},
     {"And", arithmetic<smaller>},
     {"Or", arithmetic<larger>},
-    {"Equal", comparison<equal>},
-    {"Less", comparison<less>},
-    {"Greater", comparison<greater>},
-    {"LessOrEqual", comparison<at_most>},
-    {"GreaterOrEqual", comparison<at_least>},
+    {"Equal", comparison<is_equal>},
+    {"Less", comparison<is_less>},
+    {"Greater", comparison<is_greater>},
+    {"LessOrEqual", comparison<is_at_most>},
+    {"GreaterOrEqual", comparison<is_at_least>},
     {"ReduceSum", reduce_all<add>},
     {"ReduceProd", reduce_all<multiply>},
     {"ReduceMin", reduce_all<smaller>},

@@ -1,7 +1,7 @@
 #pragma once
 
-// Between the IR and ONNX's protobuf messages, piece by piece. This header and source.h are the only
-// ones in which the messages appear.
+// Between the IR and ONNX's protobuf messages, piece by piece. This header and source.h are the
+// only ones in which the messages appear.
 
 #include <onnx/onnx_pb.h>
 
