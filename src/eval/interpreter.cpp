@@ -1,0 +1,93 @@
+#include "eval/interpreter.h"
+
+#include <fmt/format.h>
+
+#include "ir/clone.h"
+#include "ops/op_def.h"
+
+namespace onward::eval {
+namespace {
+
+/// An operator without a kernel of its own is run by way of its expansion: what it means.
+std::vector<Tensor> run_expansion(const Node& node, const OpDef& definition,
+                                  std::span<const Tensor* const> inputs, const RandomKey& random) {
+  Model scratch;
+  Graph& graph = *scratch.graph;
+  ValueMap map;
+  Environment environment;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i] || map.contains(node.input(i))) continue;
+    Value* value = graph.add_input(fmt::format("input_{}", i), inputs[i]->type());
+    map[node.input(i)] = value;
+    environment.emplace(value, *inputs[i]);
+  }
+  Node* copy = clone_node(node, graph, map);
+  Names names(scratch);
+  Builder builder(graph, copy, names);
+  const auto results = definition.expansion(ExpandContext(*copy, builder));
+  graph.remove_node(copy);
+  for (const Expr& result : results) graph.add_output(result.value());
+  return outputs_of(graph, std::move(environment), random);
+}
+
+}  // namespace
+
+std::vector<Tensor> run_node(const Node& node, std::span<const Tensor* const> inputs,
+                             const RandomKey& random) {
+  try {
+    if (const KernelDef* found = find_kernel(node.domain, node.op)) {
+      return found->kernel(Context(node, inputs, random));
+    }
+    const OpDef* definition = find_op_def(node);
+    if (definition && definition->expansion) {
+      return run_expansion(node, *definition, inputs, random);
+    }
+    throw Error("there is no kernel for this operator");
+  } catch (Error& error) {
+    std::string types;
+    for (const Tensor* input : inputs) {
+      types += (types.empty() ? "" : ", ") + (input ? to_string(input->type()) : "-");
+    }
+    error.add_context(fmt::format("in node '{}' ({}) of {}", node.label(), node.op, types));
+    throw;
+  }
+}
+
+void run_graph(const Graph& graph, Environment& environment, const RandomKey& random) {
+  for (const Value* value : graph.initializers()) {
+    if (value->tensor()) environment.emplace(value, *value->tensor());
+  }
+  for (const auto& node : graph.nodes()) {
+    std::vector<const Tensor*> inputs;
+    for (const Value* input : node->inputs()) {
+      if (!input) {
+        inputs.push_back(nullptr);
+        continue;
+      }
+      const auto found = environment.find(input);
+      if (found == environment.end()) {
+        throw Error(fmt::format("input '{}' is not given", input->name()));
+      }
+      inputs.push_back(&found->second);
+    }
+    auto outputs = run_node(*node, inputs, random);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      const Value* output = node->output(i);
+      if (!output) continue;
+      if (i >= outputs.size()) {
+        throw Bug(fmt::format("the kernel of {} gives no output {}", node->op, i));
+      }
+      environment.insert_or_assign(output, std::move(outputs[i]));
+    }
+  }
+}
+
+std::vector<Tensor> outputs_of(const Graph& graph, Environment environment,
+                               const RandomKey& random) {
+  run_graph(graph, environment, random);
+  std::vector<Tensor> outputs;
+  for (const Value* output : graph.outputs()) outputs.push_back(environment.at(output));
+  return outputs;
+}
+
+}  // namespace onward::eval

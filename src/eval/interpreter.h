@@ -1,0 +1,23 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "eval/kernel.h"
+#include "ir/model.h"
+
+namespace onward::eval {
+
+/// What each value is while a graph runs.
+using Environment = std::unordered_map<const Value*, Tensor>;
+
+/// Runs all nodes of a graph, one after the other, with the reference kernels. `environment` holds
+/// the graph's inputs, and afterwards every value; initializers are taken from the graph where it
+/// has none.
+void run_graph(const Graph& graph, Environment& environment, const RandomKey& random = {});
+
+/// The graph's outputs for these inputs, in order.
+std::vector<Tensor> outputs_of(const Graph& graph, Environment environment,
+                               const RandomKey& random = {});
+
+}  // namespace onward::eval

@@ -1,0 +1,32 @@
+#include <map>
+
+#include "eval/families.h"
+
+namespace onward::eval {
+
+std::span<const KernelDef> kernels() {
+  static const std::vector<KernelDef> all = [] {
+    std::vector<KernelDef> list;
+    for (const auto family :
+         {elementwise_kernels(), shape_kernels(), indexing_kernels(), reduction_kernels(),
+          matmul_kernels(), conv_kernels(), pool_kernels(), normalization_kernels(),
+          softmax_kernels(), loss_kernels(), random_kernels()}) {
+      list.insert(list.end(), family.begin(), family.end());
+    }
+    return list;
+  }();
+  return all;
+}
+
+const KernelDef* find_kernel(std::string_view domain, std::string_view op) {
+  using Key = std::pair<std::string_view, std::string_view>;
+  static const std::map<Key, const KernelDef*> index = [] {
+    std::map<Key, const KernelDef*> map;
+    for (const KernelDef& def : kernels()) map.emplace(Key{def.domain, def.op}, &def);
+    return map;
+  }();
+  const auto found = index.find({domain, op});
+  return found == index.end() ? nullptr : found->second;
+}
+
+}  // namespace onward::eval

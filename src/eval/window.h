@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "eval/kernel.h"
+
+namespace onward::eval {
+
+/// How the windows of a convolution or pooling lie over an input: all lists have one entry for each
+/// spatial dimension, padding before and after resolved from auto_pad.
+struct Window {
+  std::vector<int64_t> kernel, strides, dilations, before, after, output;
+
+  /// The position in the input that `tap` of the window at `at` reads, along dimension d.
+  int64_t source(size_t d, int64_t at, int64_t tap) const {
+    return at * strides[d] + tap * dilations[d] - before[d];
+  }
+};
+
+/// Reads the attributes of a node for an input of these spatial dimensions; throws Error where they
+/// do not fit. `kernel` is used where the node has no kernel_shape.
+Window read_window(const Node& node, std::span<const int64_t> spatial, std::vector<int64_t> kernel);
+
+}  // namespace onward::eval

@@ -1,0 +1,63 @@
+#include "grad/step.h"
+
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "ir/clone.h"
+#include "ir/infer.h"
+#include "ir/lift.h"
+#include "onward/error.h"
+
+namespace onward {
+namespace {
+
+/// Adds an output once: a value may be an output of both graphs and the source of a binding.
+class OutputList {
+ public:
+  explicit OutputList(Graph& graph) : graph_(graph) {}
+
+  void add(Value* value) {
+    if (seen_.insert(value).second) graph_.add_output(value);
+  }
+
+ private:
+  Graph& graph_;
+  std::unordered_set<Value*> seen_;
+};
+
+}  // namespace
+
+Model join_step(const Model& model, size_t info) {
+  if (info >= model.training.size()) {
+    throw Error(
+        fmt::format("there is no training info {}: the model has {}", info, model.training.size()));
+  }
+  const TrainingInfo& training = model.training[info];
+  Model step;
+  step.ir_version = model.ir_version;
+  step.opsets = model.opsets;
+  step.graph->name = training.algorithm ? training.algorithm->name : model.graph->name;
+
+  ValueMap map;
+  clone_into(*model.graph, *step.graph, map);
+  if (training.algorithm) clone_into(*training.algorithm, *step.graph, map);
+
+  OutputList outputs(*step.graph);
+  if (training.algorithm) {
+    for (Value* output : training.algorithm->outputs()) outputs.add(mapped(map, output));
+  }
+  for (Value* output : model.graph->outputs()) outputs.add(mapped(map, output));
+  step.training.emplace_back();
+  for (const Binding& binding : training.update_bindings) {
+    step.training[0].update_bindings.push_back(
+        {mapped(map, binding.target), mapped(map, binding.source)});
+  }
+  lift(step);
+  Problems problems;
+  infer_types(step, problems);  // rules ask for element types
+  problems.throw_if_errors();
+  return step;
+}
+
+}  // namespace onward

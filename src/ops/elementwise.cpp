@@ -1,0 +1,151 @@
+#include <cmath>
+#include <numbers>
+
+#include "ops/families.h"
+
+namespace onward {
+namespace {
+
+/// A derivative as a function of the input x, the result y and the incoming dy.
+template <Expr (*Rule)(Expr x, Expr y, Expr dy)>
+Grads unary(const VjpContext& c) {
+  return {Rule(c.input(0), c.output(0), c.grad(0))};
+}
+
+/// Derivatives by both inputs; the driver sums over broadcast dimensions.
+template <Grads (*Rule)(Expr a, Expr b, Expr y, Expr dy)>
+Grads binary(const VjpContext& c) {
+  return Rule(c.input(0), c.input(1), c.output(0), c.grad(0));
+}
+
+/// `dy` where the condition holds, else zero.
+Expr masked(Expr condition, Expr dy) { return where(condition, dy, zeros_like(dy)); }
+
+Expr abs_rule(Expr x, Expr, Expr dy) { return dy * sign(x); }
+Expr exp_rule(Expr, Expr y, Expr dy) { return dy * y; }
+Expr identity_rule(Expr, Expr, Expr dy) { return dy; }
+Expr log_rule(Expr x, Expr, Expr dy) { return dy / x; }
+Expr neg_rule(Expr, Expr, Expr dy) { return -dy; }
+Expr reciprocal_rule(Expr, Expr y, Expr dy) { return -(dy * y * y); }
+Expr relu_rule(Expr x, Expr, Expr dy) { return masked(greater(x, zeros_like(x)), dy); }
+Expr sigmoid_rule(Expr, Expr y, Expr dy) { return dy * y * (1 - y); }
+Expr softplus_rule(Expr x, Expr, Expr dy) { return dy * sigmoid(x); }
+Expr sqrt_rule(Expr, Expr y, Expr dy) { return dy / (2 * y); }
+Expr tanh_rule(Expr, Expr y, Expr dy) { return dy * (1 - y * y); }
+// d erf(x) = 2 / sqrt(pi) * exp(-x^2)
+Expr erf_rule(Expr x, Expr, Expr dy) { return dy * (2 * std::numbers::inv_sqrtpi * exp(-(x * x))); }
+
+/// A float attribute as the number that it is: attributes are float32, whatever the tensors are.
+double number(const VjpContext& c, std::string_view name, float fallback) {
+  return static_cast<double>(c.node().float_or(name, fallback));
+}
+
+Grads leaky_relu_vjp(const VjpContext& c) {
+  const Expr x = c.input(0), dy = c.grad(0);
+  return {where(less(x, zeros_like(x)), number(c, "alpha", 0.01F) * dy, dy)};
+}
+
+// y = x Phi(x), with the normal distribution's Phi or an approximation of it by tanh.
+Grads gelu_vjp(const VjpContext& c) {
+  const Expr x = c.input(0), dy = c.grad(0);
+  Builder& b = c.builder();
+  if (c.node().string_or("approximate", "none") == "tanh") {
+    const double k = std::sqrt(2 / std::numbers::pi);
+    const Expr t = tanh(k * (x + 0.044715 * (x * x * x)));
+    const Expr slope = k * (1 + 3 * 0.044715 * (x * x));
+    return {dy * (0.5 * (1 + t) + 0.5 * (x * (1 - t * t) * slope))};
+  }
+  const Expr phi = exp(-0.5 * (x * x)) / std::sqrt(2 * std::numbers::pi);
+  const Expr erf = b.add("Erf", {(x / std::numbers::sqrt2).value()}, x.dtype());
+  return {dy * (0.5 * (1 + erf) + x * phi)};
+}
+
+/// Passes inside of the limits and on them. The limits themselves are constants to the standard.
+Grads clip_vjp(const VjpContext& c) {
+  const Expr x = c.input(0);
+  Expr dx = c.grad(0);
+  if (c.has_input(1)) dx = where(less(x, c.input(1)), zeros_like(dx), dx);
+  if (c.has_input(2)) dx = where(greater(x, c.input(2)), zeros_like(dx), dx);
+  return {dx};
+}
+
+/// Each input takes the gradient where it is the result; inputs that tie share it.
+Grads extremum_vjp(const VjpContext& c) {
+  const Expr y = c.output(0), dy = c.grad(0);
+  std::vector<Expr> chosen;
+  for (size_t i = 0; i < c.node().inputs().size(); ++i) {
+    chosen.push_back(cast(equal(c.input(i), y), dy.dtype()));
+  }
+  Expr count = chosen[0];
+  for (size_t i = 1; i < chosen.size(); ++i) count = count + chosen[i];
+  Grads grads;
+  for (const Expr& each : chosen) grads.push_back(dy * each / count);
+  return grads;
+}
+
+Grads sum_vjp(const VjpContext& c) { return Grads(c.node().inputs().size(), c.grad(0)); }
+
+// d x^e = e x^(e-1) dx + x^e log(x) de. A power of zero has no slope in e, and x^0 none in x.
+Grads pow_rule(Expr x, Expr e, Expr y, Expr dy) {
+  const Expr exponent = cast(e, x.dtype());
+  const Expr dx = dy * exponent * pow(x, exponent - 1);
+  const Expr de = dy * y * log(x);
+  return {where(equal(exponent, zeros_like(exponent)), zeros_like(dy), dx),
+          cast(where(equal(x, zeros_like(x)), zeros_like(dy), de), e.dtype())};
+}
+
+Grads where_vjp(const VjpContext& c) {
+  const Expr condition = c.input(0), dy = c.grad(0), zero = zeros_like(dy);
+  return {std::nullopt, where(condition, dy, zero), where(condition, zero, dy)};
+}
+
+Grads cast_vjp(const VjpContext& c) {
+  if (!is_float(c.input(0).dtype()) || !is_float(c.output(0).dtype())) return {};
+  return {cast(c.grad(0), c.input(0).dtype())};
+}
+
+Grads add_rule(Expr, Expr, Expr, Expr dy) { return {dy, dy}; }
+Grads sub_rule(Expr, Expr, Expr, Expr dy) { return {dy, -dy}; }
+Grads mul_rule(Expr a, Expr b, Expr, Expr dy) { return {dy * b, dy * a}; }
+Grads div_rule(Expr, Expr b, Expr y, Expr dy) { return {dy / b, -(dy * y / b)}; }
+
+const OpDef kOps[] = {
+    {.name = "Abs", .vjp = unary<abs_rule>},
+    {.name = "Erf", .vjp = unary<erf_rule>},
+    {.name = "Exp", .vjp = unary<exp_rule>},
+    {.name = "Identity", .vjp = unary<identity_rule>},
+    {.name = "Log", .vjp = unary<log_rule>},
+    {.name = "Neg", .vjp = unary<neg_rule>},
+    {.name = "Reciprocal", .vjp = unary<reciprocal_rule>},
+    {.name = "Relu", .vjp = unary<relu_rule>},
+    {.name = "Sigmoid", .vjp = unary<sigmoid_rule>},
+    {.name = "Softplus", .vjp = unary<softplus_rule>},
+    {.name = "Sqrt", .vjp = unary<sqrt_rule>},
+    {.name = "Tanh", .vjp = unary<tanh_rule>},
+    {.name = "Add", .vjp = binary<add_rule>, .broadcasts = true},
+    {.name = "Sub", .vjp = binary<sub_rule>, .broadcasts = true},
+    {.name = "Mul", .vjp = binary<mul_rule>, .broadcasts = true},
+    {.name = "Div", .vjp = binary<div_rule>, .broadcasts = true},
+    {.name = "Cast", .vjp = cast_vjp},
+    {.name = "Clip", .vjp = clip_vjp},
+    {.name = "Gelu", .vjp = gelu_vjp},
+    {.name = "LeakyRelu", .vjp = leaky_relu_vjp},
+    {.name = "Max", .vjp = extremum_vjp, .broadcasts = true},
+    {.name = "Min", .vjp = extremum_vjp, .broadcasts = true},
+    {.name = "Pow", .vjp = binary<pow_rule>, .broadcasts = true},
+    {.name = "Sum", .vjp = sum_vjp, .broadcasts = true},
+    {.name = "Where", .vjp = where_vjp, .broadcasts = true},
+    {.name = "And", .no_gradient = true},
+    {.name = "Equal", .no_gradient = true},
+    {.name = "Greater", .no_gradient = true},
+    {.name = "Less", .no_gradient = true},
+    {.name = "Not", .no_gradient = true},
+    {.name = "Or", .no_gradient = true},
+    {.name = "Sign", .no_gradient = true},
+};
+
+}  // namespace
+
+std::span<const OpDef> elementwise_ops() { return kOps; }
+
+}  // namespace onward

@@ -1,0 +1,107 @@
+// Operators that pick, join and move elements. Where an element came from is asked of the operator
+// itself: run on the numbers 0, 1, 2 ... it gives the index of each of its results.
+
+#include <onward/error.h>
+
+#include "ops/families.h"
+
+namespace onward {
+namespace {
+
+/// The node's operator with the same attributes and other inputs.
+Expr same_operator(const VjpContext& c, std::vector<Value*> inputs, DType dtype) {
+  std::vector<NamedAttribute> attributes;
+  for (const Attribute& attribute : c.node().attributes()) {
+    if (const auto* number = std::get_if<int64_t>(&attribute.value)) {
+      attributes.push_back({attribute.name, *number});
+    } else if (const auto* text = std::get_if<std::string>(&attribute.value)) {
+      attributes.push_back({attribute.name, *text});
+    } else {
+      throw Bug("an attribute that is neither a number nor a text");
+    }
+  }
+  return c.builder().add(c.node().op, std::move(inputs), dtype, attributes);
+}
+
+/// Each element's gradient goes back to where the element came from.
+Grads picked_vjp(const VjpContext& c) {
+  const Expr x = c.input(0);
+  std::vector<Value*> inputs(c.node().inputs().begin(), c.node().inputs().end());
+  inputs[0] = flat_indices(x).value();
+  return {scatter_add(c.grad(0), same_operator(c, std::move(inputs), DType::i64), shape_of(x))};
+}
+
+/// Padding with a constant marks its places by -1; all other modes repeat elements of x.
+Grads pad_vjp(const VjpContext& c) {
+  const Expr x = c.input(0), dy = c.grad(0);
+  Builder& b = c.builder();
+  std::vector<Value*> inputs(c.node().inputs().begin(), c.node().inputs().end());
+  inputs.resize(std::max<size_t>(inputs.size(), 3), nullptr);
+  inputs[0] = flat_indices(x).value();
+  inputs[2] = b.scalar(-1, DType::i64).value();
+  const Expr origin = same_operator(c, std::move(inputs), DType::i64);
+  Grads grads = {scatter_add(dy, origin, shape_of(x))};
+  if (c.has_input(2)) {
+    const Expr outside = where(less(origin, b.scalar(0, DType::i64)), dy, zeros_like(dy));
+    grads.resize(3);
+    grads[2] = sum_to(outside, shape_of(c.input(2)));
+  }
+  return grads;
+}
+
+/// Each input is the part of the gradient behind those before it.
+Grads concat_vjp(const VjpContext& c) {
+  const int64_t axis = c.attribute("axis", 0);
+  Builder& b = c.builder();
+  const Expr along = b.integers({axis});
+  Expr begin = b.integers({0});
+  Grads grads;
+  for (size_t i = 0; i < c.node().inputs().size(); ++i) {
+    const Expr end = begin + dim_of(c.input(i), axis);
+    grads.push_back(slice(c.grad(0), begin, end, along));
+    begin = end;
+  }
+  return grads;
+}
+
+Grads split_vjp(const VjpContext& c) {
+  std::vector<Value*> parts;
+  for (size_t i = 0; i < c.node().outputs().size(); ++i) {
+    if (c.has_grad(i)) {
+      parts.push_back(c.grad(i).value());
+    } else {
+      // A part that nobody uses, even one that the node leaves out, still has its place.
+      parts.push_back(zeros_like(c.demanded_output(i, c.input(0).dtype())).value());
+    }
+  }
+  return {c.builder().add("Concat", parts, c.input(0).dtype(), {{"axis", c.attribute("axis", 0)}})};
+}
+
+/// The way back of ScatterElements with reduction "add", which only rules of ours write.
+Grads scatter_elements_vjp(const VjpContext& c) {
+  if (c.node().string_or("reduction", "none") != "add") {
+    throw Error("only the reduction 'add' has a gradient");
+  }
+  const Expr picked = c.builder().add("GatherElements", values({c.grad(0), c.input(1)}),
+                                      c.grad(0).dtype(), {{"axis", c.attribute("axis", 0)}});
+  return {c.grad(0), std::nullopt, picked};
+}
+
+const OpDef kOps[] = {
+    {.name = "Concat", .vjp = concat_vjp},
+    {.name = "Gather", .vjp = picked_vjp},
+    {.name = "GatherElements", .vjp = picked_vjp},
+    {.name = "Pad", .vjp = pad_vjp},
+    {.name = "ScatterElements", .vjp = scatter_elements_vjp},
+    {.name = "Slice", .vjp = picked_vjp},
+    {.name = "Split", .vjp = split_vjp},
+    {.name = "NonZero", .no_gradient = true},
+    {.name = "OneHot", .no_gradient = true},
+    {.name = "Range", .no_gradient = true},
+};
+
+}  // namespace
+
+std::span<const OpDef> indexing_ops() { return kOps; }
+
+}  // namespace onward

@@ -1,0 +1,168 @@
+// Operators that only the inside of Onward knows: what gradient rules need where ranks and shapes
+// are known no sooner than when a graph runs. Once types are known each expands into standard
+// operators.
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "onward/error.h"
+#include "ops/families.h"
+
+namespace onward {
+namespace {
+
+int64_t known_rank(const ExpandContext& c, size_t input) {
+  const auto found = rank(c.node().input(input));
+  if (!found) {
+    throw Error(fmt::format("the rank of '{}' must be known", c.node().input(input)->name()));
+  }
+  return *found;
+}
+
+std::vector<int64_t> swapped_axes(int64_t rank) {
+  std::vector<int64_t> permutation(static_cast<size_t>(rank));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  return permutation;
+}
+
+// SwapLastTwo(x): the transposes of a stack of matrices.
+std::vector<Expr> swap_last_two_expansion(const ExpandContext& c) {
+  return {transpose(c.input(0), swapped_axes(known_rank(c, 0)))};
+}
+
+Grads swap_last_two_vjp(const VjpContext& c) { return {swap_last_two(c.grad(0))}; }
+
+// SumTo(x, shape): x summed over the dimensions in which a broadcast from `shape` stretched it.
+Grads sum_to_vjp(const VjpContext& c) { return {expand(c.grad(0), shape_of(c.input(0)))}; }
+
+std::vector<Expr> sum_to_expansion(const ExpandContext& c) {
+  // With the shape padded by ones in front: the axes of size one are those to sum over (summing
+  // over one that was not stretched changes nothing), and a reshape takes the padding off.
+  Builder& b = c.builder();
+  const Expr x = c.input(0), shape = c.input(1);
+  const Expr padding = expand(b.integers({1}), rank_of(x) - shape_of(shape));
+  const Expr padded = concat({padding, shape}, 0);
+  const Expr is_one = equal(padded, b.scalar(1, DType::i64));
+  const Expr axes = reshape(b.add("NonZero", {is_one.value()}, DType::i64), b.integers({-1}));
+  return {reshape(sum(x, axes, KeepDims::yes), shape)};
+}
+
+// ScatterAdd(x, indices, shape): the way back of every operator that picks elements by index.
+Grads scatter_add_vjp(const VjpContext& c) {
+  const Expr indices = c.input(1), g = c.grad(0);
+  const Expr zero = c.builder().scalar(0, DType::i64);
+  const Expr dropped = less(indices, zero);
+  const Expr flat = reshape(g, c.builder().integers({-1}));
+  const Expr picked = gather(flat, where(dropped, zero, indices), 0);
+  return {where(dropped, zeros_like(picked), picked)};
+}
+
+std::vector<Expr> scatter_add_expansion(const ExpandContext& c) {
+  Builder& b = c.builder();
+  const Expr x = c.input(0), indices = c.input(1), shape = c.input(2);
+  const Expr flat = b.integers({-1});
+  const Expr zero = b.scalar(0, DType::i64);
+  const Expr dropped = less(indices, zero);
+  const Expr kept = where(dropped, zeros_like(x), x);
+  const Expr places = where(dropped, zero, indices);
+  const Expr count = b.add("ReduceProd", {shape.value()}, DType::i64, {{"keepdims", int64_t{1}}});
+  const Expr empty = expand(b.scalar(0, x.dtype()), count);
+  const Expr added =
+      b.add("ScatterElements", values({empty, reshape(places, flat), reshape(kept, flat)}),
+            x.dtype(), {{"axis", int64_t{0}}, {"reduction", std::string("add")}});
+  return {reshape(added, shape)};
+}
+
+// AxesOrAll(axes, x): the axes, or all of x's where there are none.
+std::vector<Expr> axes_or_all_expansion(const ExpandContext& c) {
+  Builder& b = c.builder();
+  const Expr axes = c.input(0);
+  const Expr rank = squeeze(rank_of(c.input(1)), b.integers({0}));
+  const Expr every =
+      b.add("Range", values({b.scalar(0, DType::i64), rank, b.scalar(1, DType::i64)}), DType::i64);
+  // Of "every" only as many as are missing: all where there are no axes, none where there are some.
+  const Expr is_empty = cast(equal(shape_of(axes), b.integers({0})), DType::i64);
+  return {concat(
+      {axes, slice(every, b.integers({0}), is_empty * rank_of(c.input(1)), b.integers({0}))}, 0)};
+}
+
+// MatMulGradA(a, b, dy) = dy b^T and MatMulGradB(a, b, dy) = a^T dy, in the shapes that MatMul's
+// rules for vectors imply, before the sum over broadcast dimensions. Each is linear in the two that
+// it multiplies, so that the gradients of the gradients are the same three products.
+Grads matmul_grad_a_vjp(const VjpContext& c) {
+  const Expr b = c.input(1), dy = c.input(2), g = c.grad(0);
+  return {std::nullopt, c.builder().add_internal("MatMulGradB", values({g, b, dy}), g.dtype()),
+          matmul(g, b)};
+}
+
+Grads matmul_grad_b_vjp(const VjpContext& c) {
+  const Expr a = c.input(0), dy = c.input(2), g = c.grad(0);
+  return {c.builder().add_internal("MatMulGradA", values({a, g, dy}), g.dtype()), std::nullopt,
+          matmul(a, g)};
+}
+
+struct Matrices {
+  Expr a, b, dy;
+  bool a_vector, b_vector;
+};
+
+/// The operands with the dimension of one that stands for a vector's missing one.
+Matrices as_matrices(const ExpandContext& c) {
+  Builder& builder = c.builder();
+  Matrices m{c.input(0), c.input(1), c.input(2), known_rank(c, 0) == 1, known_rank(c, 1) == 1};
+  if (m.b_vector) {
+    m.b = unsqueeze(m.b, builder.integers({1}));
+    m.dy = unsqueeze(m.dy, builder.integers({-1}));
+  }
+  if (m.a_vector) {
+    m.a = unsqueeze(m.a, builder.integers({0}));
+    m.dy = unsqueeze(m.dy, builder.integers({-2}));
+  }
+  return m;
+}
+
+std::vector<Expr> matmul_grad_a_expansion(const ExpandContext& c) {
+  const Matrices m = as_matrices(c);
+  const int64_t rank_b = std::max<int64_t>(known_rank(c, 1), 2);
+  const Expr da = matmul(m.dy, transpose(m.b, swapped_axes(rank_b)));
+  return {sum_to(m.a_vector ? squeeze(da, c.builder().integers({-2})) : da, shape_of(c.input(0)))};
+}
+
+std::vector<Expr> matmul_grad_b_expansion(const ExpandContext& c) {
+  const Matrices m = as_matrices(c);
+  const int64_t rank_a = std::max<int64_t>(known_rank(c, 0), 2);
+  const Expr db = matmul(transpose(m.a, swapped_axes(rank_a)), m.dy);
+  return {sum_to(m.b_vector ? squeeze(db, c.builder().integers({-1})) : db, shape_of(c.input(1)))};
+}
+
+const OpDef kOps[] = {
+    {.name = "AxesOrAll",
+     .domain = kInternalDomain,
+     .expansion = axes_or_all_expansion,
+     .no_gradient = true},
+    {.name = "MatMulGradA",
+     .domain = kInternalDomain,
+     .vjp = matmul_grad_a_vjp,
+     .expansion = matmul_grad_a_expansion},
+    {.name = "MatMulGradB",
+     .domain = kInternalDomain,
+     .vjp = matmul_grad_b_vjp,
+     .expansion = matmul_grad_b_expansion},
+    {.name = "ScatterAdd",
+     .domain = kInternalDomain,
+     .vjp = scatter_add_vjp,
+     .expansion = scatter_add_expansion},
+    {.name = "SumTo", .domain = kInternalDomain, .vjp = sum_to_vjp, .expansion = sum_to_expansion},
+    {.name = "SwapLastTwo",
+     .domain = kInternalDomain,
+     .vjp = swap_last_two_vjp,
+     .expansion = swap_last_two_expansion},
+};
+
+}  // namespace
+
+std::span<const OpDef> internal_ops() { return kOps; }
+
+}  // namespace onward

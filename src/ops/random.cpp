@@ -1,0 +1,31 @@
+#include "ops/families.h"
+
+namespace onward {
+namespace {
+
+// y = x / (1 - ratio) where the mask keeps it. Outside of training the mask keeps all, and nothing
+// is scaled.
+Grads dropout_vjp(const VjpContext& c) {
+  Builder& b = c.builder();
+  const Expr dy = c.grad(0);
+  if (!c.has_input(2)) return {dy};  // not in training
+  const Expr mask = c.demanded_output(1, DType::boolean);
+  const Expr one = b.scalar(1, dy.dtype());
+  const Expr ratio = c.has_input(1) ? cast(c.input(1), dy.dtype()) : b.scalar(0.5, dy.dtype());
+  const Expr scale = where(c.input(2), one / (one - ratio), one);
+  return {where(mask, dy * scale, zeros_like(dy))};
+}
+
+const OpDef kOps[] = {
+    {.name = "Dropout", .vjp = dropout_vjp},
+    {.name = "RandomNormal", .no_gradient = true},
+    {.name = "RandomNormalLike", .no_gradient = true},
+    {.name = "RandomUniform", .no_gradient = true},
+    {.name = "RandomUniformLike", .no_gradient = true},
+};
+
+}  // namespace
+
+std::span<const OpDef> random_ops() { return kOps; }
+
+}  // namespace onward
