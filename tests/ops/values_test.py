@@ -1,0 +1,60 @@
+"""The reference kernels give what ONNX's own reference evaluator gives, on every operator case."""
+
+import json
+import math
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+# Random numbers are each one's own: compared by shape and type alone.
+OTHER_RANDOM_NUMBERS = {"Dropout in training", "Dropout of the default ratio", "RandomNormal", "RandomUniform",
+                        "RandomNormalLike", "RandomUniformLike"}
+
+ERF = np.vectorize(math.erf)
+
+# Where the evaluator is less exact than float64, or has a gap: what it should give.
+BETTER = {
+    "Erf": lambda x: ERF(x),
+    "Gelu": lambda x: 0.5 * x * (1 + ERF(x / math.sqrt(2))),
+    "Gelu by tanh": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "Pad negative": lambda x, pads: np.pad(x[1:, :-2], [(0, 1), (0, 0)]),
+    "Dropout of the default ratio": lambda x, training: x,
+}
+
+
+def read(path):
+    return numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cases")
+    subprocess.run([pathlib.Path(os.environ["ONWARD_TOOLS"]) / "case_tool", folder], check=True)
+    return sorted(folder.iterdir())
+
+
+def test_values(cases):
+    assert len(cases) > 100
+    wrong = []
+    for folder in cases:
+        case = json.loads((folder / "case.json").read_text())
+        feeds = {name: read(folder / f"{name}.input") for name in case["inputs"]}
+        model = onnx.load(folder / "model.onnx")
+        if case["name"] in BETTER:
+            results = [BETTER[case["name"]](**feeds)]
+        else:
+            results = ReferenceEvaluator(model).run(case["outputs"], feeds)
+        expected = dict(zip(case["outputs"], results))
+        for name, value in expected.items():
+            value, result = np.asarray(value), read(folder / f"{name}.result")
+            if value.shape != result.shape or value.dtype != result.dtype:
+                wrong.append(f"{case['name']}: {name} is {result.dtype}{result.shape}, expected {value.dtype}{value.shape}")
+            elif case["name"] not in OTHER_RANDOM_NUMBERS and not np.allclose(result, value, rtol=1e-12, atol=1e-12):
+                wrong.append(f"{case['name']}: {name} differs by {np.abs(result - value).max()}")
+    assert wrong == []
