@@ -44,8 +44,9 @@ test-repository: ## the tests on the files themselves, which need no build
 	$(TESTS) sh -c 'exec "$$ONWARD_TEST_PYTHON" -B -m pytest -q tests/repository \
 	  --ignore tests/repository/readme_test.py'
 
+# Not those of the repository, nor those that measure memory, which the sanitizers need themselves.
 test-asan: asan ## the tests under AddressSanitizer and UBSan
-	$(TESTS) $(CTEST) --test-dir build/asan --label-exclude repository
+	$(TESTS) $(CTEST) --test-dir build/asan --label-exclude 'repository|resources'
 
 test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
 	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy on every file of ours in a build folder: tools/tidy.py BUILD_FOLDER JOBS
+"""Runs clang-tidy on every file of src/ in a build folder: tools/tidy.py BUILD_FOLDER JOBS
 
 A file that passed is not looked at again until it, a header it includes, its flags or the list of
 checks change: what passed is remembered by a hash of the preprocessed text in the user's cache.
@@ -49,7 +49,7 @@ def tidy(entry, build, settings):
 def main():
     build, jobs = sys.argv[1], int(sys.argv[2])
     entries = json.loads((pathlib.Path(build) / "compile_commands.json").read_text())
-    ours = [e for e in entries if e["file"].startswith((f"{ROOT}/src/", f"{ROOT}/tests/"))]
+    ours = [e for e in entries if e["file"].startswith(f"{ROOT}/src/")]
     settings = (ROOT / ".clang-tidy").read_bytes()
     settings += subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
     (CACHE / "tidy").mkdir(parents=True, exist_ok=True)
