@@ -82,6 +82,15 @@ std::string cleaned(std::string text) {
   return text;
 }
 
+/// A rule may subtract more than there is: a window that is larger than what it moves over.
+void refuse_negative_dims(const onnx::TypeProto& type) {
+  if (type.has_sequence_type()) refuse_negative_dims(type.sequence_type().elem_type());
+  if (type.has_optional_type()) refuse_negative_dims(type.optional_type().elem_type());
+  for (const auto& dim : type.tensor_type().shape().dim()) {
+    if (dim.dim_value() < 0) throw Error(fmt::format("dimension {} is negative", dim.dim_value()));
+  }
+}
+
 size_t shape_bytes(const Type& type) {
   size_t bytes = type.element ? shape_bytes(*type.element) : 0;
   if (type.shape) {
@@ -236,7 +245,10 @@ std::optional<Refusal> Inference::run_rule(Node& node, const onnx::OpSchema& sch
                       });
   try {
     rule->GetTypeAndShapeInferenceFunction()(context);
-    for (size_t i = 0; i < types.size(); ++i) types[i] = type_from_proto(context.output_type(i));
+    for (size_t i = 0; i < types.size(); ++i) {
+      refuse_negative_dims(context.output_type(i));
+      types[i] = type_from_proto(context.output_type(i));
+    }
   } catch (const Misfit& error) {
     return Refusal{"arity", "", error.what()};
   } catch (const Error& error) {

@@ -192,7 +192,13 @@ const onnx::TensorProto* NodeContext::getInputData(size_t index) const {
   if (!value) return nullptr;
   const auto [found, added] = data_.try_emplace(value);
   if (!added) return found->second.get();
-  if (const Tensor* constant = known_.constant(*value)) {
+  const Tensor* constant = known_.constant(*value);
+  // The longest that a rule needs is one number for each output of a Split. What is longer than any
+  // shape would only let a small file ask for long work.
+  if (constant && constant->size() > PartialTensor::kMostElements && node_.op != "Split") {
+    return nullptr;
+  }
+  if (constant) {
     found->second = std::make_unique<onnx::TensorProto>(to_proto(*constant));
   } else if (const auto partial = known_.find(*value);
              partial && partial->rank() <= 1 && partial->all_known()) {

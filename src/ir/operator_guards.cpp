@@ -10,7 +10,7 @@ namespace onward {
 namespace {
 
 constexpr int64_t kLargestSize = std::numeric_limits<int32_t>::max();
-constexpr int64_t kMostDims = 1024;
+constexpr int64_t kMostDims = 64;
 
 std::optional<Refusal> bad_attribute(std::string message) {
   return Refusal{"attribute", "", std::move(message)};
@@ -144,8 +144,9 @@ std::optional<Refusal> guard_axes(const Node& node, const KnownData&) {
   return std::nullopt;
 }
 
+template <size_t input>
 std::optional<Refusal> guard_shape_input(const Node& node, const KnownData&) {
-  const Value* value = node.input(1);
+  const Value* value = node.input(input);
   if (rank(value) != 1) return std::nullopt;
   const auto length = value->type.shape->front().value;
   if (!length || *length <= kMostDims) return std::nullopt;
@@ -183,13 +184,15 @@ struct Guard {
 };
 
 constexpr Guard kGuards[] = {
+    {"ConstantOfShape", guard_shape_input<0>},  // makes a message of each dimension
     {"Einsum", guard_equation},                 // hangs on any other sign
-    {"Expand", guard_shape_input},              // makes a message of each dimension
+    {"Expand", guard_shape_input<1>},           // makes a message of each dimension
     {"GatherND", guard_batch_dims},             // reads dimensions before the first
     {"LayerNormalization", guard_axis},         // reads dimensions after the last
     {"MeanVarianceNormalization", guard_axes},  // has no rule of its own
     {"OneHot", guard_depth},                    // casts any float to an integer
-    {"Resize", guard_scales},                   // likewise
+    {"Reshape", guard_shape_input<1>},          // makes a message of each dimension
+    {"Resize", guard_scales},                   // casts any float to an integer
     {"STFT", guard_frame_step},                 // divides by it
     {"Split", guard_split},                     // reads sizes after the last, adds them up
     {"SplitToSequence", guard_split},           // adds them up

@@ -110,6 +110,9 @@ const GuardCase kCases[] = {
     {"a shape of 2^31 dimensions: ONNX 1.23 takes all memory", 8,
      "g (float[2] x, int64[2147483647] s) => (y) { y = Expand(x, s) }", "shape",
      "a shape of 2147483647 dimensions is more than can be checked"},
+    {"a shape of more dimensions than any tensor has", 21,
+     "g (float[2] x, int64[65] s) => (y) { y = Reshape(x, s) }", "shape",
+     "a shape of 65 dimensions is more than can be checked"},
 };
 
 /// Results need no types here.

@@ -16,9 +16,11 @@ def documented_rules():
 def reported_rules():
     sources = "\n".join(file.read_text() for folder in ("ir", "cli")
                         for file in (ROOT / "src" / folder).glob("*.cpp"))
-    # A rule is the first argument of report(...), wrong(...), refuse(...), or a Problem's .rule.
+    # A rule is the first argument of report(...), wrong(...), refuse(...) or a Refusal, or a Problem's
+    # .rule.
     found = re.findall(r'\.rule = "([a-z-]+)"', sources)
     found += re.findall(r'\b(?:report|wrong|refuse)\(\s*"([a-z-]+)",', sources)
+    found += re.findall(r'(?:Refusal|report\(node, )\{"([a-z-]+)",', sources)
     found += re.findall(r'\? "([a-z-]+)"\s*:\s*"[a-z-]+",\s*context', sources)
     found += re.findall(r'\? "[a-z-]+"\s*:\s*"([a-z-]+)",\s*context', sources)
     return set(found)
