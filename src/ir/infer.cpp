@@ -117,7 +117,7 @@ class Inference {
   std::optional<Refusal> run_rule(Node& node, const onnx::OpSchema& schema,
                                   std::vector<Type>& types);
   void enter(Node& node, Graph& subgraph, const std::vector<const onnx::TypeProto*>* input_types);
-  void store(const Node& node, Value& value, Type type);
+  void store(const Node& node, Value& value, const Type& type);
   void check_initializer(Value& value);
   void report(const Node& node, Refusal refusal);
 
@@ -222,7 +222,7 @@ std::optional<Refusal> Inference::infer_outputs(Node& node, const onnx::OpSchema
   }
   if (auto refusal = constraints.complete_outputs(types)) return refusal;
   for (size_t i = 0; i < types.size(); ++i) {
-    if (Value* output = node.output(i)) store(node, *output, std::move(types[i]));
+    if (Value* output = node.output(i)) store(node, *output, types[i]);
   }
   return std::nullopt;
 }
@@ -293,7 +293,7 @@ void Inference::enter(Node& node, Graph& subgraph,
   owners_.pop_back();
 }
 
-void Inference::store(const Node& node, Value& value, Type type) {
+void Inference::store(const Node& node, Value& value, const Type& type) {
   if (!type.known()) return;
   if (const auto reason = conflict(value.type, type)) {
     const bool same_kind = value.type.kind == type.kind && value.type.dtype == type.dtype;
