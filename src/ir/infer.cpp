@@ -303,8 +303,8 @@ void Inference::store(const Node& node, Value& value, const Type& type) {
     return;
   }
   inferred_bytes_ += shape_bytes(type);
-  if (inferred_bytes_ > kMostInferredBytes) type = without_shapes(std::move(type));
-  value.type = merge(value.type, type);
+  const bool too_much = inferred_bytes_ > kMostInferredBytes;
+  value.type = merge(value.type, too_much ? without_shapes(type) : type);
 }
 
 }  // namespace
