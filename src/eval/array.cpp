@@ -32,11 +32,20 @@ class BitWriter {
   std::string bytes_;
 };
 
+template <typename To, typename From>
+To converted_number(From value) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return to_integer<To>(static_cast<double>(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
 template <typename Stored, typename T>
 std::string converted(const std::vector<T>& data) {
   std::string bytes(data.size() * sizeof(Stored), '\0');
   for (size_t i = 0; i < data.size(); ++i) {
-    const auto value = static_cast<Stored>(data[i]);
+    const auto value = converted_number<Stored>(data[i]);
     std::memcpy(bytes.data() + i * sizeof(Stored), &value, sizeof(Stored));
   }
   return bytes;
@@ -80,7 +89,7 @@ std::string packed(const Array<T>& array, DType dtype) {
   for (int64_t i = 0; i < array.size(); ++i) {
     writer.write(i, is_float(dtype)
                         ? encode_small_float(dtype, static_cast<float>(array[i]), Overflow::special)
-                        : static_cast<uint32_t>(static_cast<int64_t>(array[i])));
+                        : static_cast<uint32_t>(converted_number<int64_t>(array[i])));
   }
   return writer.take();
 }
@@ -118,7 +127,7 @@ Array<T> to_array(const Tensor& tensor) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     // 64-bit integers must not pass through a double.
     array[i] = whole && !std::is_floating_point_v<T> ? static_cast<T>(tensor.integer(i))
-                                                     : static_cast<T>(tensor.number(i));
+                                                     : converted_number<T>(tensor.number(i));
   }
   return array;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,18 @@ struct Array {
   T& operator[](int64_t i) { return data[static_cast<size_t>(i)]; }
   const T& operator[](int64_t i) const { return data[static_cast<size_t>(i)]; }
 };
+
+/// A number as the integer type I: the fraction is cut off, what is too large becomes the largest,
+/// and NaN zero. The language leaves all but the first undefined.
+template <typename I>
+I to_integer(double number) {
+  constexpr double kLowest = static_cast<double>(std::numeric_limits<I>::lowest());
+  constexpr double kLargest = static_cast<double>(std::numeric_limits<I>::max());
+  if (number != number) return 0;
+  if (number <= kLowest) return std::numeric_limits<I>::lowest();
+  if (number >= kLargest) return std::numeric_limits<I>::max();
+  return static_cast<I>(number);
+}
 
 /// Converts elements of any numeric type; T is float, double, int64_t, uint64_t or uint8_t (bool).
 template <typename T>

@@ -279,7 +279,7 @@ Tensors power(const Context& c) {
   const DType dtype = c.input(0).dtype();
   if (is_integer(dtype) && is_integer(c.input(1).dtype())) {
     const auto multiply = [](int64_t base, int64_t exponent) {
-      if (exponent < 0) return static_cast<int64_t>(std::pow(base, exponent));
+      if (exponent < 0) return to_integer<int64_t>(std::pow(base, exponent));
       uint64_t result = 1, factor = static_cast<uint64_t>(base);
       for (; exponent > 0; exponent >>= 1, factor *= factor) {
         if (exponent & 1) result *= factor;

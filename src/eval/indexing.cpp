@@ -152,7 +152,7 @@ Tensors range(const Context& c) {
     const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
                                    static_cast<double>(delta));
     if (count > 1e9) throw Error(fmt::format("a range of {} numbers", count));
-    Array<T> y({std::max<int64_t>(0, static_cast<int64_t>(count))});
+    Array<T> y({std::max<int64_t>(0, to_integer<int64_t>(count))});
     for (int64_t i = 0; i < y.size(); ++i) y[i] = static_cast<T>(start + static_cast<T>(i) * delta);
     return {to_tensor(y, dtype)};
   });
@@ -307,7 +307,7 @@ Tensors pad(const Context& c) {
 
 Tensors one_hot(const Context& c) {
   const Tensor& off_on = c.input(2);
-  const auto depth = static_cast<int64_t>(c.input(1).number(0));
+  const auto depth = to_integer<int64_t>(c.input(1).number(0));
   if (depth < 1) throw Error(fmt::format("a depth of {}", depth));
   std::vector<int64_t> dims = c.input(0).dims();
   const auto axis = static_cast<size_t>(c.axis("axis", -1, static_cast<int64_t>(dims.size()) + 1));
@@ -319,7 +319,7 @@ Tensors one_hot(const Context& c) {
     for (size_t d = 0, at = 0; d < position.size(); ++d) {
       if (d != axis) label += position[d] * strides[at++];
     }
-    auto chosen = static_cast<int64_t>(c.input(0).number(label));
+    auto chosen = to_integer<int64_t>(c.input(0).number(label));
     if (chosen < 0) chosen += depth;
     from[static_cast<size_t>(i)] = position[axis] == chosen ? 1 : 0;
   });

@@ -89,9 +89,12 @@ Grads sum_vjp(const VjpContext& c) { return Grads(c.node().inputs().size(), c.gr
 Grads pow_rule(Expr x, Expr e, Expr y, Expr dy) {
   const Expr exponent = cast(e, x.dtype());
   const Expr dx = dy * exponent * pow(x, exponent - 1);
-  const Expr de = dy * y * log(x);
-  return {where(equal(exponent, zeros_like(exponent)), zeros_like(dy), dx),
-          cast(where(equal(x, zeros_like(x)), zeros_like(dy), de), e.dtype())};
+  Grads grads = {where(equal(exponent, zeros_like(exponent)), zeros_like(dy), dx)};
+  if (is_float(e.dtype())) {
+    const Expr de = dy * y * log(x);
+    grads.push_back(cast(where(equal(x, zeros_like(x)), zeros_like(dy), de), e.dtype()));
+  }
+  return grads;
 }
 
 Grads where_vjp(const VjpContext& c) {
