@@ -38,12 +38,13 @@ class Context {
   }
 
   /// The integers of input `index`, or those of an attribute's default where it is left out.
-  std::vector<int64_t> integers_or(size_t index, std::vector<int64_t> fallback) const {
-    return has(index) ? input(index).integers() : std::move(fallback);
+  std::vector<int64_t> integers_or(size_t index, const std::vector<int64_t>& fallback) const {
+    return has(index) ? input(index).integers() : fallback;
   }
-  std::vector<int64_t> ints_attribute(std::string_view name, std::vector<int64_t> fallback) const {
+  std::vector<int64_t> ints_attribute(std::string_view name,
+                                      const std::vector<int64_t>& fallback) const {
     const auto* found = node_.get<std::vector<int64_t>>(name);
-    return found ? *found : std::move(fallback);
+    return found ? *found : fallback;
   }
   int64_t axis(std::string_view name, int64_t fallback, int64_t rank) const {
     return checked_axis(node_.int_or(name, fallback), rank);

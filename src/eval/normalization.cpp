@@ -28,7 +28,8 @@ template <typename T>
 Statistics<T> batch_statistics(const Array<T>& x, const std::vector<int64_t>& channels,
                                size_t count) {
   Statistics<T> result{std::vector<T>(count, 0), std::vector<T>(count, 0)};
-  const T n = count == 0 ? T(1) : static_cast<T>(x.data.size() / count);
+  const size_t per_channel = count == 0 ? 1 : x.data.size() / count;
+  const T n = static_cast<T>(per_channel);
   for (size_t i = 0; i < x.data.size(); ++i)
     result.mean[static_cast<size_t>(channels[i])] += x.data[i];
   for (T& value : result.mean) value /= n;

@@ -32,11 +32,11 @@ void pad_to_cover(Window& window, std::span<const int64_t> spatial, bool odd_one
 }  // namespace
 
 Window read_window(const Node& node, std::span<const int64_t> spatial,
-                   std::vector<int64_t> kernel) {
+                   const std::vector<int64_t>& kernel) {
   const size_t count = spatial.size();
   Window window;
   const auto* shape = node.get<std::vector<int64_t>>("kernel_shape");
-  window.kernel = shape ? *shape : std::move(kernel);
+  window.kernel = shape ? *shape : kernel;
   if (window.kernel.size() != count) {
     throw Error(
         fmt::format("the kernel has {} dimensions, the input {}", window.kernel.size(), count));

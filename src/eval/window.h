@@ -20,6 +20,7 @@ struct Window {
 
 /// Reads the attributes of a node for an input of these spatial dimensions; throws Error where they
 /// do not fit. `kernel` is used where the node has no kernel_shape.
-Window read_window(const Node& node, std::span<const int64_t> spatial, std::vector<int64_t> kernel);
+Window read_window(const Node& node, std::span<const int64_t> spatial,
+                   const std::vector<int64_t>& kernel);
 
 }  // namespace onward::eval

@@ -194,10 +194,11 @@ void GraphBuilder::add_initializer(const std::string& name, Initializer data,
 void GraphBuilder::add_initializers(const onnx::GraphProto& proto, const Context& context,
                                     Graph& graph, Scope& scope, bool top_level) {
   // One that can't be read gets a stand-in, so that its users are not reported as well.
-  const auto add = [&](const std::string& name, auto read, std::string doc, Metadata metadata) {
+  const auto add = [&](const std::string& name, auto read, const std::string& doc,
+                       const Metadata& metadata) {
     if (!check_name(name, "an initializer", context)) return;
     try {
-      Initializer data{.data = read(), .doc = std::move(doc), .metadata = std::move(metadata)};
+      Initializer data{.data = read(), .doc = doc, .metadata = metadata};
       add_initializer(name, std::move(data), context, graph, scope, top_level);
     } catch (const Error& error) {
       report("tensor", context, name, error.what());

@@ -60,7 +60,7 @@ std::string refusal_of_operator(const Node& node) {
                      node.op);
 }
 
-std::string first_line(std::string text) {
+std::string first_line(const std::string& text) {
   const size_t end = text.find('\n');
   return end == std::string::npos ? text : text.substr(0, end);
 }

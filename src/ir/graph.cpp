@@ -129,9 +129,9 @@ float Node::float_or(std::string_view name, float fallback) const {
   return found ? *found : fallback;
 }
 
-std::string Node::string_or(std::string_view name, std::string fallback) const {
+std::string Node::string_or(std::string_view name, const std::string& fallback) const {
   const auto* found = get<std::string>(name);
-  return found ? *found : std::move(fallback);
+  return found ? *found : fallback;
 }
 
 std::vector<Graph*> Node::subgraphs() const {
@@ -222,7 +222,11 @@ Node* Graph::add_node(std::string_view op, std::vector<Value*> inputs, Node* bef
   const auto position = before ? before->self_ : nodes_.end();
   const auto self = nodes_.insert(position, std::move(node));
   (*self)->self_ = self;
-  for (Value* input : inputs) (*self)->add_input(input);
+  (*self)->inputs_ = std::move(inputs);
+  for (size_t i = 0; i < (*self)->inputs_.size(); ++i) {
+    Value* input = (*self)->inputs_[i];
+    if (input) input->uses_.push_back({self->get(), static_cast<int>(i)});
+  }
   edited();
   return self->get();
 }

@@ -144,7 +144,7 @@ class Node {
   }
   int64_t int_or(std::string_view name, int64_t fallback) const;
   float float_or(std::string_view name, float fallback) const;
-  std::string string_or(std::string_view name, std::string fallback) const;
+  std::string string_or(std::string_view name, const std::string& fallback) const;
 
   /// The subgraphs in its attributes, in order.
   std::vector<Graph*> subgraphs() const;
