@@ -39,3 +39,26 @@ set_target_properties(onward_onnx PROPERTIES
 add_library(onward_fmt STATIC cmake/third_party/fmt.cpp)
 target_include_directories(onward_fmt SYSTEM
   PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+
+# One thread pool for all: OpenMP of GCC, which oneDNN and BLIS bring along. Clang would bring a second
+# one; under the sanitizers our own loops run in one thread instead.
+add_library(onward_openmp INTERFACE)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(onward_openmp INTERFACE -fopenmp)
+  target_link_options(onward_openmp INTERFACE -fopenmp)
+else()
+  target_link_libraries(onward_openmp INTERFACE gomp)
+endif()
+
+add_library(onward_dnnl SHARED IMPORTED)
+set_target_properties(onward_dnnl PROPERTIES
+  IMPORTED_LOCATION ${ONWARD_ONEDNN}/lib/libdnnl.so.3
+  INTERFACE_INCLUDE_DIRECTORIES ${ONWARD_ONEDNN}/include)
+
+find_library(blis NAMES libblis.a PATH_SUFFIXES blis-openmp REQUIRED)
+find_path(blis_headers cblas.h PATH_SUFFIXES blis-openmp REQUIRED)
+add_library(onward_blis STATIC IMPORTED)
+set_target_properties(onward_blis PROPERTIES
+  IMPORTED_LOCATION ${blis}
+  INTERFACE_INCLUDE_DIRECTORIES ${blis_headers}
+  INTERFACE_LINK_LIBRARIES "onward_openmp;m")

@@ -28,6 +28,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / "
 
 BUILD_PACKAGES = {  # Debian package: a file that shows that it is there
     "ccache": "/usr/bin/ccache",
+    "libblis-openmp-dev": "/usr/lib/x86_64-linux-gnu/blis-openmp/libblis.a",
     "libcli11-dev": "/usr/include/CLI/CLI.hpp",
     "libfmt-dev": "/usr/include/fmt/format.h",
     "nlohmann-json3-dev": "/usr/include/nlohmann/json.hpp",
@@ -165,9 +166,14 @@ def third_party(tools):
 def onednn(tools):
     def unpack(prefix):
         say("fetching oneDNN")
-        run(tools / "bin/pip", "install", "--no-deps", "--target", prefix / "packages", *ONEDNN)
+        run(tools / "bin/pip", "install", "--no-deps", "--prefix", prefix, *ONEDNN)
+        # The wheel has no links: it holds the same 55 MB under three names.
+        library = prefix / "lib/libdnnl.so.3"
+        for copy in ("libdnnl.so", "libdnnl.so.3.2"):
+            (prefix / "lib" / copy).unlink()
+            (prefix / "lib" / copy).symlink_to(library.name)
 
-    return made_once("onednn", ONEDNN, unpack)
+    return made_once("onednn", [*ONEDNN, "prefix"], unpack)
 
 
 def main():

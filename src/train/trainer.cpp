@@ -1,0 +1,85 @@
+#include "train/trainer.h"
+
+#include "grad/differentiate.h"
+#include "grad/step.h"
+#include "ir/clone.h"
+#include "ir/infer.h"
+#include "ir/lift.h"
+#include "onward/error.h"
+
+namespace onward {
+namespace {
+
+/// A graph of the model alone, lifted: the inference graph, or an initialization.
+Model only(const Model& model, const Graph& graph) {
+  Model part;
+  part.ir_version = model.ir_version;
+  part.opsets = model.opsets;
+  ValueMap map;
+  clone_into(graph, *part.graph, map);
+  for (Value* output : graph.outputs()) part.graph->add_output(mapped(map, output));
+  lift(part);
+  Problems problems;
+  infer_types(part, problems);
+  problems.throw_if_errors();
+  return part;
+}
+
+}  // namespace
+
+Trainer::Trainer(Model model, TrainerOptions options)
+    : model_(std::move(model)), options_(options), state_(model_) {
+  step_programs_.resize(model_.training.size());
+}
+
+Program& Trainer::step_program(size_t info) {
+  if (info >= step_programs_.size()) {
+    throw Error("there is no training info " + std::to_string(info) + ": the model has " +
+                std::to_string(step_programs_.size()));
+  }
+  if (!step_programs_[info]) {
+    Model step = join_step(model_, info);
+    replace_gradients(step);
+    step_programs_[info].emplace(std::move(step));
+  }
+  return *step_programs_[info];
+}
+
+TensorMap Trainer::step(const TensorMap& inputs, std::optional<size_t> info) {
+  TensorMap outputs;
+  const eval::RandomKey random{.seed = options_.seed, .step = steps_};
+  for (size_t i = info.value_or(0); i < (info ? *info + 1 : step_programs_.size()); ++i) {
+    outputs.merge(step_program(i).run(inputs, state_, random));
+  }
+  ++steps_;
+  return outputs;
+}
+
+TensorMap Trainer::infer(const TensorMap& inputs) {
+  if (!inference_) inference_.emplace(only(model_, *model_.graph));
+  return inference_->run(inputs, state_, {.seed = options_.seed, .step = steps_});
+}
+
+void Trainer::initialize() {
+  for (const TrainingInfo& info : model_.training) {
+    if (!info.initialization) continue;
+    Program program(only(model_, *info.initialization));
+    const TensorMap values = program.run({}, state_, {.seed = options_.seed});
+    for (const Binding& binding : info.initialization_bindings) {
+      state_.set(binding.target->name(), values.at(binding.source->name()));
+    }
+  }
+}
+
+const Model& Trainer::model() {
+  for_each_top_level_graph(model_, [&](Graph& graph, GraphRole) {
+    for (Value* initializer : graph.initializers()) {
+      if (state_.has(initializer->name())) {
+        graph.set_initializer(initializer, state_.get(initializer->name()));
+      }
+    }
+  });
+  return model_;
+}
+
+}  // namespace onward

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/program.h"
+
+namespace onward {
+
+struct TrainerOptions {
+  uint64_t seed = 0;
+};
+
+/// Trains a model: the standard's three methods (inference, initialization, step) on one state.
+class Trainer {
+ public:
+  explicit Trainer(Model model, TrainerOptions options = {});
+
+  /// One training step on a batch: info by info in file order, or only one of them. Gives each
+  /// info's outputs.
+  TensorMap step(const TensorMap& inputs, std::optional<size_t> info = std::nullopt);
+
+  /// The inference graph's outputs. Never changes state.
+  TensorMap infer(const TensorMap& inputs);
+
+  /// Runs each info's initialization in order. Never done by itself: a checkpoint would be lost.
+  void initialize();
+
+  const State& state() const { return state_; }
+  State& state() { return state_; }
+
+  /// The steps done so far: part of the key of random numbers.
+  uint64_t steps() const { return steps_; }
+  void set_steps(uint64_t steps) { steps_ = steps; }
+
+  /// The model with the state that it has now.
+  const Model& model();
+
+ private:
+  Program& step_program(size_t info);
+
+  Model model_;
+  TrainerOptions options_;
+  State state_;
+  uint64_t steps_ = 0;
+  std::vector<std::optional<Program>> step_programs_;
+  std::optional<Program> inference_;
+};
+
+}  // namespace onward
