@@ -102,8 +102,8 @@ size_t shape_bytes(const Type& type) {
 /// One walk over a model.
 class Inference {
  public:
-  Inference(Model& model, Problems& problems)
-      : ir_version_(model.ir_version), problems_(problems), known_(model) {}
+  Inference(Model& model, Problems& problems, const InferOptions& options)
+      : ir_version_(model.ir_version), problems_(problems), options_(options), known_(model) {}
 
   void run(Graph& graph, GraphRole role) {
     role_ = role;
@@ -113,6 +113,7 @@ class Inference {
  private:
   void walk(Graph& graph);
   void infer(Node& node);
+  void infer_foreign(Node& node);
   std::optional<Refusal> infer_outputs(Node& node, const onnx::OpSchema& schema);
   std::optional<Refusal> run_rule(Node& node, const onnx::OpSchema& schema,
                                   std::vector<Type>& types);
@@ -127,6 +128,7 @@ class Inference {
 
   int64_t ir_version_;
   Problems& problems_;
+  InferOptions options_;
   KnownData known_;
   std::unordered_set<const Graph*> visited_;
   GraphRole role_;
@@ -205,9 +207,27 @@ void Inference::infer(Node& node) {
   if (const onnx::OpSchema* schema = find_schema(node)) {
     if (auto refusal = infer_outputs(node, *schema)) report(node, std::move(*refusal));
     known_.follow(node);
+  } else if (options_.foreign) {
+    infer_foreign(node);
   }
   // What no rule has asked for is checked with the types that the file declares.
   for (Graph* subgraph : node.subgraphs()) enter(node, *subgraph, nullptr);
+}
+
+void Inference::infer_foreign(Node& node) {
+  std::vector<InferredOutput> found;
+  try {
+    found = options_.foreign(node, known_);
+  } catch (const Error& error) {
+    report(node, {"inference", "", error.what()});
+    return;
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    Value* output = node.output(i);
+    if (!output) continue;
+    store(node, *output, found[i].type);
+    if (found[i].elements) known_.keep(*output, std::move(*found[i].elements));
+  }
 }
 
 std::optional<Refusal> Inference::infer_outputs(Node& node, const onnx::OpSchema& schema) {
@@ -309,8 +329,8 @@ void Inference::store(const Node& node, Value& value, const Type& type) {
 
 }  // namespace
 
-void infer_types(Model& model, Problems& problems) {
-  Inference inference(model, problems);
+void infer_types(Model& model, Problems& problems, const InferOptions& options) {
+  Inference inference(model, problems, options);
   for_each_top_level_graph(model,
                            [&](Graph& graph, GraphRole role) { inference.run(graph, role); });
 }

@@ -29,9 +29,10 @@ class KnownData {
   /// Finds out about the outputs of a node whose types are inferred.
   void follow(const Node& node);
 
- private:
+  /// Takes note of what another rule has found out about a value.
   void keep(const Value& value, PartialTensor tensor);
 
+ private:
   bool defaults_are_constants_;  // of inputs; IR 3 and older list every initializer as an input
   std::unordered_set<const Value*> state_;
   std::unordered_map<const Value*, Tensor> constants_;  // of Constant nodes

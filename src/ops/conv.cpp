@@ -2,6 +2,7 @@
 // ConvGradX, ConvGradW) are each other's gradients, to any order.
 
 #include "ops/families.h"
+#include "ops/type_rules.h"
 
 namespace onward {
 namespace {
@@ -55,10 +56,21 @@ Grads conv_grad_w_vjp(const VjpContext& c) {
   return {conv_grad_x(c.node(), dy, g, shape_of(x)), conv(c.node(), x, g)};
 }
 
+/// Both have the shape that their third input gives.
+std::vector<InferredOutput> conv_grad_types(const Node& node, const KnownData& known) {
+  return of_given_shape(node, 0, 2, known);
+}
+
 const OpDef kOps[] = {
     {.name = "Conv", .vjp = conv_vjp},
-    {.name = "ConvGradW", .domain = kInternalDomain, .vjp = conv_grad_w_vjp},
-    {.name = "ConvGradX", .domain = kInternalDomain, .vjp = conv_grad_x_vjp},
+    {.name = "ConvGradW",
+     .domain = kInternalDomain,
+     .vjp = conv_grad_w_vjp,
+     .types = conv_grad_types},
+    {.name = "ConvGradX",
+     .domain = kInternalDomain,
+     .vjp = conv_grad_x_vjp,
+     .types = conv_grad_types},
 };
 
 }  // namespace

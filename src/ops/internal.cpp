@@ -8,6 +8,7 @@
 
 #include "onward/error.h"
 #include "ops/families.h"
+#include "ops/type_rules.h"
 
 namespace onward {
 namespace {
@@ -32,10 +33,24 @@ std::vector<Expr> swap_last_two_expansion(const ExpandContext& c) {
   return {transpose(c.input(0), swapped_axes(known_rank(c, 0)))};
 }
 
+std::vector<InferredOutput> swap_last_two_types(const Node& node, const KnownData&) {
+  Type type = node.input(0)->type;
+  if (type.shape) {
+    const size_t rank = type.shape->size();
+    if (rank < 2) throw Error(fmt::format("'{}' is no matrix", node.input(0)->name()));
+    std::swap(type.shape->at(rank - 1), type.shape->at(rank - 2));
+  }
+  return {{.type = std::move(type)}};
+}
+
 Grads swap_last_two_vjp(const VjpContext& c) { return {swap_last_two(c.grad(0))}; }
 
 // SumTo(x, shape): x summed over the dimensions in which a broadcast from `shape` stretched it.
 Grads sum_to_vjp(const VjpContext& c) { return {expand(c.grad(0), shape_of(c.input(0)))}; }
+
+std::vector<InferredOutput> sum_to_types(const Node& node, const KnownData& known) {
+  return of_given_shape(node, 0, 1, known);
+}
 
 std::vector<Expr> sum_to_expansion(const ExpandContext& c) {
   // With the shape padded by ones in front: the axes of size one are those to sum over (summing
@@ -57,6 +72,10 @@ Grads scatter_add_vjp(const VjpContext& c) {
   const Expr flat = reshape(g, c.builder().integers({-1}));
   const Expr picked = gather(flat, where(dropped, zero, indices), 0);
   return {where(dropped, zeros_like(picked), picked)};
+}
+
+std::vector<InferredOutput> scatter_add_types(const Node& node, const KnownData& known) {
+  return of_given_shape(node, 0, 2, known);
 }
 
 std::vector<Expr> scatter_add_expansion(const ExpandContext& c) {
@@ -88,6 +107,16 @@ std::vector<Expr> axes_or_all_expansion(const ExpandContext& c) {
       {axes, slice(every, b.integers({0}), is_empty * rank_of(c.input(1)), b.integers({0}))}, 0)};
 }
 
+std::vector<InferredOutput> axes_or_all_types(const Node& node, const KnownData& known) {
+  const auto axes = known.find(*node.input(0));
+  if (axes && !axes->elements.empty()) return {{.type = node.input(0)->type, .elements = axes}};
+  const auto every = rank(node.input(1));
+  if (!axes || !every) return {{.type = Type::tensor(DType::i64, Shape{Dim{}})}};
+  return {{.type = Type::tensor(DType::i64, Shape{Dim::known(*every)}),
+           .elements = generate(DType::i64, {*every},
+                                [](std::span<const int64_t> at) { return Dim::known(at[0]); })}};
+}
+
 // MatMulGradA(a, b, dy) = dy b^T and MatMulGradB(a, b, dy) = a^T dy, in the shapes that MatMul's
 // rules for vectors imply, before the sum over broadcast dimensions. Each is linear in the two that
 // it multiplies, so that the gradients of the gradients are the same three products.
@@ -101,6 +130,14 @@ Grads matmul_grad_b_vjp(const VjpContext& c) {
   const Expr a = c.input(0), dy = c.input(2), g = c.grad(0);
   return {c.builder().add_internal("MatMulGradA", values({a, g, dy}), g.dtype()), std::nullopt,
           matmul(a, g)};
+}
+
+std::vector<InferredOutput> matmul_grad_a_types(const Node& node, const KnownData&) {
+  return of_same_shape(node, 2, 0);
+}
+
+std::vector<InferredOutput> matmul_grad_b_types(const Node& node, const KnownData&) {
+  return of_same_shape(node, 2, 1);
 }
 
 struct Matrices {
@@ -141,24 +178,33 @@ const OpDef kOps[] = {
     {.name = "AxesOrAll",
      .domain = kInternalDomain,
      .expansion = axes_or_all_expansion,
+     .types = axes_or_all_types,
      .no_gradient = true},
     {.name = "MatMulGradA",
      .domain = kInternalDomain,
      .vjp = matmul_grad_a_vjp,
-     .expansion = matmul_grad_a_expansion},
+     .expansion = matmul_grad_a_expansion,
+     .types = matmul_grad_a_types},
     {.name = "MatMulGradB",
      .domain = kInternalDomain,
      .vjp = matmul_grad_b_vjp,
-     .expansion = matmul_grad_b_expansion},
+     .expansion = matmul_grad_b_expansion,
+     .types = matmul_grad_b_types},
     {.name = "ScatterAdd",
      .domain = kInternalDomain,
      .vjp = scatter_add_vjp,
-     .expansion = scatter_add_expansion},
-    {.name = "SumTo", .domain = kInternalDomain, .vjp = sum_to_vjp, .expansion = sum_to_expansion},
+     .expansion = scatter_add_expansion,
+     .types = scatter_add_types},
+    {.name = "SumTo",
+     .domain = kInternalDomain,
+     .vjp = sum_to_vjp,
+     .expansion = sum_to_expansion,
+     .types = sum_to_types},
     {.name = "SwapLastTwo",
      .domain = kInternalDomain,
      .vjp = swap_last_two_vjp,
-     .expansion = swap_last_two_expansion},
+     .expansion = swap_last_two_expansion,
+     .types = swap_last_two_types},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/infer.h"
 #include "ops/builder.h"
 
 namespace onward {
@@ -72,8 +73,8 @@ class ExpandContext {
 /// Says a node in plainer operators; gives its outputs in order.
 using Expansion = std::vector<Expr> (*)(const ExpandContext&);
 
-/// The types of an internal operator's outputs.
-using TypeRule = std::vector<Type> (*)(const Node&);
+/// What is known of an internal operator's outputs before a graph runs.
+using TypeRule = ForeignRule;
 
 /// What Onward knows of an operator, beyond the standard's schema.
 struct OpDef {

@@ -1,4 +1,5 @@
 #include "ops/families.h"
+#include "ops/type_rules.h"
 
 namespace onward {
 namespace {
@@ -45,6 +46,10 @@ Grads average_pool_grad_vjp(const VjpContext& c) {
   return {c.builder().add("AveragePool", {g.value()}, g.dtype(), average_window(c.node()))};
 }
 
+std::vector<InferredOutput> average_pool_grad_types(const Node& node, const KnownData& known) {
+  return of_given_shape(node, 0, 1, known);
+}
+
 Grads global_average_pool_vjp(const VjpContext& c) {
   const Expr x = c.input(0), dy = c.grad(0);
   const auto size = [&](Expr value) {
@@ -55,7 +60,10 @@ Grads global_average_pool_vjp(const VjpContext& c) {
 
 const OpDef kOps[] = {
     {.name = "AveragePool", .vjp = average_pool_vjp},
-    {.name = "AveragePoolGrad", .domain = kInternalDomain, .vjp = average_pool_grad_vjp},
+    {.name = "AveragePoolGrad",
+     .domain = kInternalDomain,
+     .vjp = average_pool_grad_vjp,
+     .types = average_pool_grad_types},
     {.name = "GlobalAveragePool", .vjp = global_average_pool_vjp},
     {.name = "MaxPool", .vjp = max_pool_vjp},
 };
