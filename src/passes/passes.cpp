@@ -1,0 +1,50 @@
+#include "passes/passes.h"
+
+#include <algorithm>
+
+namespace onward {
+namespace {
+
+constexpr Pass kPasses[] = {
+    {"fold-constants", fold_constants},    // the shapes that rules compute with become numbers
+    {"simplify", simplify},                // sums and expands that turned out to do nothing
+    {"share-subgraphs", share_subgraphs},  // what rules asked for twice
+    {"fuse-transposes", fuse_transposes},  // into the products that read them
+    {"save-pool-taps", save_pool_taps},    // pooling and its way back, chosen together
+    {"drop-dead-nodes", drop_dead_nodes},  // gradients nobody asked for
+};
+
+}  // namespace
+
+const Tensor* PassContext::constant(const Value* value) const {
+  if (!value || value->producer() || value->is_input() || is_state(value->name())) return nullptr;
+  return value->tensor();
+}
+
+std::optional<std::vector<int64_t>> static_dims(const Value& value) {
+  if (!value.type.is_tensor() || !value.type.shape) return std::nullopt;
+  std::vector<int64_t> dims;
+  for (const Dim& dim : *value.type.shape) {
+    if (!dim.value) return std::nullopt;
+    dims.push_back(*dim.value);
+  }
+  return dims;
+}
+
+std::optional<double> uniform_number(const Tensor* constant) {
+  constexpr int64_t kMostLookedAt = 4096;
+  if (!constant || constant->size() == 0 || constant->size() > kMostLookedAt) return std::nullopt;
+  if (constant->dtype() == DType::string || is_complex(constant->dtype())) return std::nullopt;
+  const double first = constant->number(0);
+  for (int64_t i = 1; i < constant->size(); ++i) {
+    if (constant->number(i) != first) return std::nullopt;
+  }
+  return first;
+}
+
+void run_passes(Model& step, std::function<bool(const std::string&)> is_state) {
+  PassContext context(step, std::move(is_state));
+  for (const Pass& pass : kPasses) pass.run(context);
+}
+
+}  // namespace onward

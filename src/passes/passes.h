@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "ir/model.h"
+#include "ir/rewrite.h"
+
+namespace onward {
+
+/// What a pass works on: a step all of whose shapes are known, or as many as can be. State is
+/// never a constant: no pass folds, merges or renames it.
+struct PassContext {
+  PassContext(Model& model, std::function<bool(const std::string&)> state)
+      : step(model), graph(*model.graph), names(model), is_state(std::move(state)) {}
+
+  Model& step;
+  Graph& graph;
+  Names names;
+  std::function<bool(const std::string&)> is_state;
+
+  /// The elements of a value that no run changes, or null.
+  const Tensor* constant(const Value* value) const;
+};
+
+struct Pass {
+  std::string_view name;
+  void (*run)(PassContext&);
+};
+
+/// Makes a step smaller without changing what it computes; in the order of the list in passes.cpp.
+void run_passes(Model& step, std::function<bool(const std::string&)> is_state);
+
+/// Writes the standard's optimizer nodes as plain operators, which other passes and the runtime can
+/// fuse. Needs no shapes.
+void expand_optimizers(Model& step);
+
+// The passes, each in the file of its name.
+void fold_constants(PassContext& c);
+void simplify(PassContext& c);
+void share_subgraphs(PassContext& c);
+void fuse_transposes(PassContext& c);
+void save_pool_taps(PassContext& c);
+void drop_dead_nodes(PassContext& c);
+
+/// The dimensions of a value, where all are known.
+std::optional<std::vector<int64_t>> static_dims(const Value& value);
+
+/// The number that a constant holds in all of its elements, which may be one, or nothing.
+std::optional<double> uniform_number(const Tensor* constant);
+
+}  // namespace onward
