@@ -42,12 +42,8 @@ target_include_directories(onward_fmt SYSTEM
 
 # One thread pool for all: OpenMP of GCC, which oneDNN and BLIS bring along. Clang would bring a second
 # one; under the sanitizers our own loops run in one thread instead.
-add_library(onward_openmp INTERFACE)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(onward_openmp INTERFACE -fopenmp)
-  target_link_options(onward_openmp INTERFACE -fopenmp)
-else()
-  target_link_libraries(onward_openmp INTERFACE gomp)
+  set(ONWARD_OPENMP_FLAGS -fopenmp)
 endif()
 
 add_library(onward_dnnl SHARED IMPORTED)
@@ -61,4 +57,4 @@ add_library(onward_blis STATIC IMPORTED)
 set_target_properties(onward_blis PROPERTIES
   IMPORTED_LOCATION ${blis}
   INTERFACE_INCLUDE_DIRECTORIES ${blis_headers}
-  INTERFACE_LINK_LIBRARIES "onward_openmp;m")
+  INTERFACE_LINK_LIBRARIES "gomp;m")

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "onward/error.h"
 
 namespace onward {
@@ -9,7 +11,16 @@ namespace onward {
 State::State(const Model& model) {
   const auto add = [&](const std::vector<Binding>& bindings) {
     for (const Binding& binding : bindings) {
-      tensors_.insert_or_assign(binding.target->name(), *binding.target->tensor());
+      const std::string& name = binding.target->name();
+      const Tensor* tensor = binding.target->tensor();
+      if (!tensor || tensor->dtype() == DType::string) {
+        throw Error(fmt::format("'{}' is bound, but is no dense tensor of numbers", name));
+      }
+      if (entries_.contains(name)) continue;
+      entries_.emplace(name, Entry{.dtype = tensor->dtype(),
+                                   .dims = tensor->dims(),
+                                   .buffer = Buffer(tensor->bytes().size())});
+      set(name, *tensor);
     }
   };
   for (const TrainingInfo& info : model.training) {
@@ -18,26 +29,36 @@ State::State(const Model& model) {
   }
 }
 
+const State::Entry& State::find(std::string_view name) const {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) throw Error(fmt::format("there is no state tensor '{}'", name));
+  return found->second;
+}
+
 std::vector<std::string> State::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : tensors_) names.push_back(name);
+  for (const auto& [name, entry] : entries_) names.push_back(name);
   return names;
 }
 
 Tensor State::get(std::string_view name) const {
-  const auto found = tensors_.find(name);
-  if (found == tensors_.end()) throw Error(fmt::format("there is no state tensor '{}'", name));
-  return found->second;
+  const Entry& entry = find(name);
+  auto bytes = std::make_shared<std::string>(reinterpret_cast<const char*>(entry.buffer.data()),
+                                             entry.buffer.size());
+  return Tensor::from_bytes(entry.dtype, entry.dims, std::move(bytes));
 }
 
 void State::set(std::string_view name, const Tensor& value) {
-  const auto found = tensors_.find(name);
-  if (found == tensors_.end()) throw Error(fmt::format("there is no state tensor '{}'", name));
-  if (value.dtype() != found->second.dtype() || value.dims() != found->second.dims()) {
-    throw Error(fmt::format("'{}' is {}, not {}", name, to_string(found->second.type()),
-                            to_string(value.type())));
+  const Entry& entry = find(name);
+  if (value.dtype() != entry.dtype || value.dims() != entry.dims) {
+    throw Error(
+        fmt::format("'{}' is {}, not {}", name,
+                    to_string(Type::tensor(entry.dtype, std::span<const int64_t>(entry.dims))),
+                    to_string(value.type())));
   }
-  found->second = value;
+  if (!value.bytes().empty()) {
+    std::memcpy(entry.buffer.data(), value.bytes().data(), entry.buffer.size());
+  }
 }
 
 }  // namespace onward

@@ -25,6 +25,18 @@ Model only(const Model& model, const Graph& graph) {
   return part;
 }
 
+/// The results of the Gradient nodes: where a step is cut into its micro and its update part.
+std::vector<std::string> gradient_names(const Model& step) {
+  std::vector<std::string> names;
+  for (const auto& node : step.graph->nodes()) {
+    if (node->op != "Gradient" || node->domain != "ai.onnx.preview.training") continue;
+    for (const auto& output : node->outputs()) {
+      if (output) names.push_back(output->name());
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 Trainer::Trainer(Model model, TrainerOptions options)
@@ -39,8 +51,9 @@ Program& Trainer::step_program(size_t info) {
   }
   if (!step_programs_[info]) {
     Model step = join_step(model_, info);
+    const std::vector<std::string> gradients = gradient_names(step);
     replace_gradients(step);
-    step_programs_[info].emplace(std::move(step));
+    step_programs_[info].emplace(std::move(step), gradients);
   }
   return *step_programs_[info];
 }
@@ -69,6 +82,14 @@ void Trainer::initialize() {
       state_.set(binding.target->name(), values.at(binding.source->name()));
     }
   }
+}
+
+std::string Trainer::explain() const {
+  std::string text;
+  for (const auto& program : step_programs_) {
+    if (program) text += program->explain();
+  }
+  return text;
 }
 
 const Model& Trainer::model() {

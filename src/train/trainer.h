@@ -34,6 +34,9 @@ class Trainer {
   uint64_t steps() const { return steps_; }
   void set_steps(uint64_t steps) { steps_ = steps; }
 
+  /// What the steps of the infos do, kernel by kernel, once one was run.
+  std::string explain() const;
+
   /// The model with the state that it has now.
   const Model& model();
 

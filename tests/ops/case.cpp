@@ -38,9 +38,14 @@ std::string declared_inputs(const Case& tested, Shapes shapes) {
   return fmt::format("{}", fmt::join(inputs, ", "));
 }
 
+/// "double[] y", in the case's type.
+std::string float_named(const Case& tested, const std::string& name) {
+  return std::string(onnx_name(tested.float_type)) + "[] " + name;
+}
+
 std::string inference_text(const Case& tested, Shapes shapes) {
   std::vector<std::string> outputs;
-  for (const std::string& output : tested.outputs) outputs.push_back("double[] " + output);
+  for (const std::string& output : tested.outputs) outputs.push_back(float_named(tested, output));
   return fmt::format("{}tested ({}) => ({}) {{\n  {}\n}}\n", header(),
                      declared_inputs(tested, shapes), fmt::join(outputs, ", "), tested.text);
 }
@@ -131,6 +136,15 @@ Case Case::without_gradient() const {
   return copy;
 }
 
+Case Case::in_f32() const {
+  Case copy = *this;
+  copy.float_type = DType::f32;
+  for (CaseInput& input : copy.inputs) {
+    if (input.dtype == DType::f64) input.dtype = DType::f32;
+  }
+  return copy;
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto family : {elementwise_cases(), shape_cases(), indexing_cases(), reduction_cases(),
@@ -156,26 +170,26 @@ Model case_model(const Case& tested, Shapes shapes) {
 
 Model gradient_model(const Case& tested, Shapes shapes, int order) {
   const std::vector<std::string> xs = differentiated(tested);
-  std::vector<std::string> zs, inputs, outputs = {"double[] loss"};
+  std::vector<std::string> zs, inputs, outputs = {float_named(tested, "loss")};
   for (const CaseInput& input : tested.inputs) {
     if (std::find(xs.begin(), xs.end(), input.name) == xs.end()) zs.push_back(input.name);
   }
   for (const std::string& output : tested.outputs) {
-    inputs.push_back("double[] u_" + output);
+    inputs.push_back(float_named(tested, "u_" + output));
     zs.push_back("u_" + output);
   }
   std::string nodes =
       weighted_sum(tested.outputs, "u_", "loss") + gradient_node(xs, zs, "loss", "d_");
-  for (const std::string& x : xs) outputs.push_back("double[] d_" + x);
+  for (const std::string& x : xs) outputs.push_back(float_named(tested, "d_" + x));
   if (order == 2) {
     std::vector<std::string> gradients;
     for (const std::string& x : xs) {
       gradients.push_back("d_" + x);
-      inputs.push_back("double[] w_d_" + x);
+      inputs.push_back(float_named(tested, "w_d_" + x));
       zs.push_back("w_d_" + x);
-      outputs.push_back("double[] dd_" + x);
+      outputs.push_back(float_named(tested, "dd_" + x));
     }
-    outputs.push_back("double[] loss2");
+    outputs.push_back(float_named(tested, "loss2"));
     nodes += weighted_sum(gradients, "w_", "loss2") + gradient_node(xs, zs, "loss2", "dd_");
   }
   return parse_text(inference_text(tested, shapes) +

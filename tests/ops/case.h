@@ -38,6 +38,8 @@ struct Case {
   bool has_gradient = true;
   /// Where given, the case must be refused with these words.
   std::string error = {};
+  /// The type of the results, which all float inputs have too.
+  DType float_type = DType::f64;
 
   // For rows of the tables: Case{...}.refused("...").
   Case refused(std::string words) const;
@@ -45,6 +47,8 @@ struct Case {
   Case giving(std::vector<std::string> names) const;
   Case not_smooth() const;
   Case without_gradient() const;
+  /// The same in float32; not for cases that name a type in their text.
+  Case in_f32() const;
 };
 
 // One function a family.

@@ -1,0 +1,173 @@
+// Convolution and its two gradients, by oneDNN. Image tensors are channels-last; weights are plain
+// in the state and are brought into the layout that oneDNN wants in each step, which is little next
+// to the convolution itself.
+
+#include "eval/window.h"
+#include "runtime/kernels/onednn.h"
+
+namespace onward {
+namespace {
+
+using dnnl::convolution_backward_data;
+using dnnl::convolution_backward_weights;
+using dnnl::convolution_forward;
+using dnnl::memory;
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+/// A convolution y = conv(x, w), whichever of the three is computed.
+struct Geometry {
+  std::vector<int64_t> x, w, y;  // w with the groups in front, where there are several
+  std::vector<int64_t> strides, dilations, before, after;
+};
+
+Geometry read_geometry(const Node& node, std::vector<int64_t> x, std::vector<int64_t> w,
+                       std::vector<int64_t> y) {
+  const std::vector<int64_t> kernel(w.begin() + 2, w.end());
+  const eval::Window window = eval::read_window(node, std::span(x).subspan(2), kernel);
+  Geometry g{.strides = window.strides, .before = window.before, .after = window.after};
+  for (const int64_t dilation : window.dilations) g.dilations.push_back(dilation - 1);
+  const int64_t groups = node.int_or("group", 1);
+  if (groups > 1) {
+    w[0] /= groups;
+    w.insert(w.begin(), groups);
+  }
+  g.x = std::move(x), g.w = std::move(w), g.y = std::move(y);
+  return g;
+}
+
+Reason refuses_conv(const Node& node) {
+  if (node.output(0)->type.dtype != DType::f32) return "oneDNN convolves only f32";
+  const auto dims = *static_dims(*node.output(0));
+  if (dims.size() < 3 || dims.size() > 5) return "not 1 to 3 spatial dimensions";
+  for (const Value* value : {node.input(0), node.input(1)}) {
+    if (checked_element_count(*static_dims(*value)) == 0) return "no elements";
+  }
+  if (checked_element_count(dims) == 0) return "no elements";
+  return {};
+}
+
+dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+convolution_forward::primitive_desc forward_desc(const Geometry& g, bool bias,
+                                                 dnnl::prop_kind kind) {
+  const auto x = channels_last_desc(g.x), w = any_desc(g.w), y = channels_last_desc(g.y);
+  const auto attributes = user_scratchpad();
+  if (bias) {
+    return {onednn_engine(), kind,        kDirect,  x,       w,         plain_desc({g.y[1]}), y,
+            g.strides,       g.dilations, g.before, g.after, attributes};
+  }
+  return {onednn_engine(), kind,        kDirect,  x,       w,         y,
+          g.strides,       g.dilations, g.before, g.after, attributes};
+}
+
+/// The plain weights in the layout that a primitive wants; a reorder only where the two differ.
+class Weights {
+ public:
+  Weights() = default;
+  Weights(Site& site, Slot plain, const Geometry& g, const memory::desc& wanted)
+      : plain_(plain_desc(g.w), plain), same_(plain_desc(g.w) == wanted) {
+    wanted_ = same_ ? plain_ : Bound(wanted, site.scratch(wanted.get_size()));
+    if (!same_) reorder_ = dnnl::reorder(plain_.memory, wanted_.memory);
+  }
+
+  memory& in(const Run& run) {
+    memory& wanted = wanted_.in(run);
+    if (!same_) reorder_.execute(onednn_stream(), plain_.in(run), wanted);
+    return wanted;
+  }
+  /// The other way: what a primitive computed becomes plain.
+  static Weights result(Site& site, Slot plain, const Geometry& g, const memory::desc& computed) {
+    Weights made;
+    made.plain_ = Bound(plain_desc(g.w), plain);
+    made.same_ = plain_desc(g.w) == computed;
+    made.wanted_ = made.same_ ? made.plain_ : Bound(computed, site.scratch(computed.get_size()));
+    if (!made.same_) made.reorder_ = dnnl::reorder(made.wanted_.memory, made.plain_.memory);
+    return made;
+  }
+  memory& place(const Run& run) { return wanted_.in(run); }
+  void finish(const Run& run) {
+    if (!same_) reorder_.execute(onednn_stream(), wanted_.memory, plain_.in(run));
+  }
+
+ private:
+  Bound plain_, wanted_;
+  bool same_ = true;
+  dnnl::reorder reorder_;
+};
+
+void make_conv(Site& site) {
+  const Geometry g =
+      read_geometry(site.node(), site.input_dims(0), site.input_dims(1), site.output_dims(0));
+  const bool has_bias = site.has_input(2);
+  const auto desc = forward_desc(g, has_bias, dnnl::prop_kind::forward_training);
+  Bound x(desc.src_desc(), site.input(0, Layout::channels_last));
+  Weights w(site, site.input(1), g, desc.weights_desc());
+  Bound b = has_bias ? Bound(desc.bias_desc(), site.input(2)) : Bound();
+  Bound y(desc.dst_desc(), site.output(0, Layout::channels_last));
+  Bound scratch(desc.scratchpad_desc(), site.scratch(desc.scratchpad_desc().get_size()));
+  site.action([=, conv = convolution_forward(desc)](const Run& run) mutable {
+    std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, x.in(run)},
+                                                 {DNNL_ARG_WEIGHTS, w.in(run)},
+                                                 {DNNL_ARG_DST, y.in(run)},
+                                                 {DNNL_ARG_SCRATCHPAD, scratch.in(run)}};
+    if (has_bias) arguments.emplace(DNNL_ARG_BIAS, b.in(run));
+    conv.execute(onednn_stream(), arguments);
+  });
+}
+
+// ConvGradX(dy, w, x_shape)
+void make_conv_grad_x(Site& site) {
+  const Geometry g =
+      read_geometry(site.node(), site.output_dims(0), site.input_dims(1), site.input_dims(0));
+  const auto hint = forward_desc(g, false, dnnl::prop_kind::forward_training);
+  const convolution_backward_data::primitive_desc desc(
+      onednn_engine(), kDirect, channels_last_desc(g.x), any_desc(g.w), channels_last_desc(g.y),
+      g.strides, g.dilations, g.before, g.after, hint, user_scratchpad());
+  Bound dy(desc.diff_dst_desc(), site.input(0, Layout::channels_last));
+  Weights w(site, site.input(1), g, desc.weights_desc());
+  Bound dx(desc.diff_src_desc(), site.output(0, Layout::channels_last));
+  Bound scratch(desc.scratchpad_desc(), site.scratch(desc.scratchpad_desc().get_size()));
+  site.action([=, conv = convolution_backward_data(desc)](const Run& run) mutable {
+    conv.execute(onednn_stream(), {{DNNL_ARG_DIFF_DST, dy.in(run)},
+                                   {DNNL_ARG_WEIGHTS, w.in(run)},
+                                   {DNNL_ARG_DIFF_SRC, dx.in(run)},
+                                   {DNNL_ARG_SCRATCHPAD, scratch.in(run)}});
+  });
+}
+
+// ConvGradW(x, dy, w_shape)
+void make_conv_grad_w(Site& site) {
+  const Geometry g =
+      read_geometry(site.node(), site.input_dims(0), site.output_dims(0), site.input_dims(1));
+  const auto hint = forward_desc(g, false, dnnl::prop_kind::forward_training);
+  const convolution_backward_weights::primitive_desc desc(
+      onednn_engine(), kDirect, channels_last_desc(g.x), any_desc(g.w), channels_last_desc(g.y),
+      g.strides, g.dilations, g.before, g.after, hint, user_scratchpad());
+  Bound x(desc.src_desc(), site.input(0, Layout::channels_last));
+  Bound dy(desc.diff_dst_desc(), site.input(1, Layout::channels_last));
+  Weights dw = Weights::result(site, site.output(0), g, desc.diff_weights_desc());
+  Bound scratch(desc.scratchpad_desc(), site.scratch(desc.scratchpad_desc().get_size()));
+  site.action([=, conv = convolution_backward_weights(desc)](const Run& run) mutable {
+    conv.execute(onednn_stream(), {{DNNL_ARG_SRC, x.in(run)},
+                                   {DNNL_ARG_DIFF_DST, dy.in(run)},
+                                   {DNNL_ARG_DIFF_WEIGHTS, dw.place(run)},
+                                   {DNNL_ARG_SCRATCHPAD, scratch.in(run)}});
+    dw.finish(run);
+  });
+}
+
+constexpr KernelChoice kChoices[] = {
+    {"Conv", "onednn", refuses_conv, make_conv},
+    {"ConvGradW", "onednn", refuses_conv, make_conv_grad_w, "onward"},
+    {"ConvGradX", "onednn", refuses_conv, make_conv_grad_x, "onward"},
+};
+
+}  // namespace
+
+std::span<const KernelChoice> conv_choices() { return kChoices; }
+
+}  // namespace onward

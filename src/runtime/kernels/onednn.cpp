@@ -1,0 +1,35 @@
+#include "runtime/kernels/onednn.h"
+
+namespace onward {
+
+const dnnl::engine& onednn_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::stream& onednn_stream() {
+  static dnnl::stream stream(onednn_engine());
+  return stream;
+}
+
+dnnl::memory::desc plain_desc(const std::vector<int64_t>& dims) {
+  std::vector<int64_t> strides(dims.size());
+  int64_t step = 1;
+  for (size_t d = dims.size(); d-- > 0; step *= dims[d]) strides[d] = step;
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
+
+dnnl::memory::desc channels_last_desc(const std::vector<int64_t>& dims) {
+  std::vector<int64_t> strides(dims.size());
+  strides[1] = 1;
+  int64_t step = dims[1];
+  for (size_t d = dims.size(); d-- > 2; step *= dims[d]) strides[d] = step;
+  strides[0] = step;
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
+
+dnnl::memory::desc any_desc(const std::vector<int64_t>& dims) {
+  return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+}  // namespace onward

@@ -1,0 +1,156 @@
+// Pooling with channels last: the channels of a place lie side by side, so that all of them are
+// compared at once.
+
+#include <algorithm>
+#include <limits>
+
+#include "eval/window.h"
+#include "runtime/kernel.h"
+#include "runtime/parallel.h"
+
+namespace onward {
+namespace {
+
+constexpr int64_t kMostTaps = 255;  // a tap's number is one byte
+
+Reason refuses_max_pool(const Node& node) {
+  const Value& pooled = node.op == "MaxPoolGrad" ? *node.input(0) : *node.output(0);
+  if (pooled.type.dtype != DType::f32 && pooled.type.dtype != DType::f64) {
+    return "neither f32 nor f64";
+  }
+  if (node.op == "MaxPool" && node.output(1)) return "gives indices";
+  int64_t taps = 1;
+  const auto* kernel = node.get<std::vector<int64_t>>("kernel_shape");
+  for (const int64_t size : kernel ? *kernel : std::vector<int64_t>{}) taps *= size;
+  if (!kernel || taps > kMostTaps) return "a window of more than 255 places";
+  return {};
+}
+
+/// For each place of the result, which places of the input its window covers: taps that fall on
+/// padding are left out.
+struct Places {
+  int64_t images = 0, channels = 0, inputs = 0, outputs = 0;  // places of an image
+  std::vector<int64_t> begin;                                 // of each output's list
+  std::vector<int64_t> place;
+  std::vector<uint8_t> tap;
+};
+
+Places find_places(const Node& node, const std::vector<int64_t>& x) {
+  const std::span spatial = std::span(x).subspan(2);
+  const eval::Window window = eval::read_window(node, spatial, {});
+  Places found{.images = x[0], .channels = x[1]};
+  found.inputs = checked_element_count(spatial);
+  found.outputs = checked_element_count(window.output);
+  eval::for_each_position(window.output, [&](std::span<const int64_t> at, int64_t) {
+    found.begin.push_back(static_cast<int64_t>(found.place.size()));
+    eval::for_each_position(window.kernel, [&](std::span<const int64_t> tap, int64_t number) {
+      int64_t place = 0;
+      for (size_t d = 0; d < spatial.size(); ++d) {
+        const int64_t source = window.source(d, at[d], tap[d]);
+        if (source < 0 || source >= spatial[d]) return;
+        place = place * spatial[d] + source;
+      }
+      found.place.push_back(place);
+      found.tap.push_back(static_cast<uint8_t>(number));
+    });
+  });
+  found.begin.push_back(static_cast<int64_t>(found.place.size()));
+  return found;
+}
+
+/// y and, where asked for, the number in the list of its window of each largest element.
+template <typename T>
+void max_pool(const Places& p, const T* x, T* y, uint8_t* taps) {
+  const int64_t c = p.channels;
+  const double cost = static_cast<double>(c) * 2;
+  parallel_for(p.images * p.outputs, cost, [&](int64_t first, int64_t last) {
+    for (int64_t unit = first; unit < last; ++unit) {
+      const int64_t image = unit / p.outputs, output = unit % p.outputs;
+      const T* from = x + image * p.inputs * c;
+      T* best = y + unit * c;
+      uint8_t* chosen = taps ? taps + unit * c : nullptr;
+      const int64_t begin = p.begin[static_cast<size_t>(output)];
+      const int64_t end = p.begin[static_cast<size_t>(output) + 1];
+      std::fill_n(best, c, -std::numeric_limits<T>::infinity());
+      if (chosen) std::fill_n(chosen, c, uint8_t{0});
+      for (int64_t t = begin; t < end; ++t) {
+        const T* row = from + p.place[static_cast<size_t>(t)] * c;
+        const auto number = static_cast<uint8_t>(t - begin);
+        if (chosen) {
+          for (int64_t i = 0; i < c; ++i) {
+            const bool larger = row[i] > best[i];
+            best[i] = larger ? row[i] : best[i];
+            chosen[i] = larger ? number : chosen[i];
+          }
+        } else {
+          for (int64_t i = 0; i < c; ++i) best[i] = row[i] > best[i] ? row[i] : best[i];
+        }
+      }
+    }
+  });
+}
+
+template <typename T>
+void max_pool_grad(const Places& p, const T* dy, const uint8_t* taps, T* dx) {
+  const int64_t c = p.channels;
+  const double cost = static_cast<double>(p.inputs * c);
+  parallel_for(p.images, cost, [&](int64_t first, int64_t last) {
+    for (int64_t image = first; image < last; ++image) {
+      T* to = dx + image * p.inputs * c;
+      std::fill_n(to, p.inputs * c, T(0));
+      for (int64_t output = 0; output < p.outputs; ++output) {
+        const T* from = dy + (image * p.outputs + output) * c;
+        const uint8_t* chosen = taps + (image * p.outputs + output) * c;
+        const int64_t begin = p.begin[static_cast<size_t>(output)];
+        const int64_t count = p.begin[static_cast<size_t>(output) + 1] - begin;
+        for (int64_t t = 0; t < count; ++t) {
+          T* row = to + p.place[static_cast<size_t>(begin + t)] * c;
+          const auto number = static_cast<uint8_t>(t);
+          for (int64_t i = 0; i < c; ++i) row[i] += chosen[i] == number ? from[i] : T(0);
+        }
+      }
+    }
+  });
+}
+
+template <typename T>
+void plan_max_pool(Site& site) {
+  const Places places = find_places(site.node(), site.input_dims(0));
+  const Slot x = site.input(0, Layout::channels_last), y = site.output(0, Layout::channels_last);
+  const bool saves = site.has_output(1);
+  const Slot taps = saves ? site.output(1, Layout::channels_last) : -1;
+  site.action([=](const Run& run) {
+    max_pool(places, run.at<T>(x), run.at<T>(y), saves ? run.at<uint8_t>(taps) : nullptr);
+  });
+}
+
+void make_max_pool(Site& site) {
+  site.dtype() == DType::f32 ? plan_max_pool<float>(site) : plan_max_pool<double>(site);
+}
+
+// MaxPoolGrad(dy, taps), where the taps are what MaxPoolSaving gave.
+template <typename T>
+void plan_max_pool_grad(Site& site) {
+  const Places places = find_places(site.node(), site.output_dims(0));
+  const Slot dy = site.input(0, Layout::channels_last), taps = site.input(1, Layout::channels_last);
+  const Slot dx = site.output(0, Layout::channels_last);
+  site.action([=](const Run& run) {
+    max_pool_grad(places, run.at<T>(dy), run.at<uint8_t>(taps), run.at<T>(dx));
+  });
+}
+
+void make_max_pool_grad(Site& site) {
+  site.dtype() == DType::f32 ? plan_max_pool_grad<float>(site) : plan_max_pool_grad<double>(site);
+}
+
+constexpr KernelChoice kChoices[] = {
+    {"MaxPool", "channels last", refuses_max_pool, make_max_pool},
+    {"MaxPoolSaving", "channels last", refuses_max_pool, make_max_pool, "onward"},
+    {"MaxPoolGrad", "channels last", refuses_max_pool, make_max_pool_grad, "onward"},
+};
+
+}  // namespace
+
+std::span<const KernelChoice> pool_choices() { return kChoices; }
+
+}  // namespace onward

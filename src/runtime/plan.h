@@ -1,0 +1,102 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "eval/kernel.h"
+#include "ir/model.h"
+#include "passes/passes.h"
+
+namespace onward {
+
+/// How the elements of a tensor lie in memory.
+enum class Layout : uint8_t {
+  plain,          // row-major, as the standard has it
+  channels_last,  // dimension 1 moved to the end: the fastest for image tensors here
+};
+
+std::string_view name(Layout layout);
+
+/// A number for each tensor that a plan holds; a value that is needed in two layouts has two.
+using Slot = int32_t;
+
+/// Where the tensors are while a plan runs.
+struct Run {
+  std::byte* const* pointers;
+  const eval::RandomKey* random;
+
+  template <typename T>
+  T* at(Slot slot) const {
+    return reinterpret_cast<T*>(pointers[slot]);
+  }
+};
+
+/// One thing that a plan does: a kernel bound to its slots.
+struct Action {
+  std::string label;   // the node, or what is done between nodes
+  std::string kernel;  // which of its kernels was chosen
+  std::string reason;  // why none that stand before it were
+  std::vector<Slot> reads, writes;
+  std::function<void(const Run&)> run;
+  double seconds = 0;  // that it took so far
+};
+
+/// What a slot is, and where its bytes are.
+struct SlotInfo {
+  enum class Home : uint8_t { arena, state, constant, input };
+
+  Home home = Home::arena;
+  DType dtype = DType::undefined;
+  std::vector<int64_t> dims;  // in the order of the standard, whatever the layout
+  Layout layout = Layout::plain;
+  size_t bytes = 0;
+  std::string name;   // of the state or the input
+  Tensor constant;    // keeps the bytes alive
+  Slot same_as = -1;  // shares the memory of another slot: a reshape
+  size_t offset = 0;  // in the arena
+};
+
+/// A step for given shapes: every kernel chosen, every tensor placed. Nothing is allocated while it
+/// runs.
+struct Plan {
+  struct Result {
+    std::string name;
+    Slot slot;
+  };
+
+  Model step;  // owns the nodes that the kernels look at
+  std::vector<SlotInfo> slots;
+  std::vector<Action> micro, update;
+  std::vector<Result> outputs;
+  std::vector<Slot> gradients;
+  size_t arena_bytes = 0;
+};
+
+/// What a program wants of a plan, by indices into the outputs of the step's graph: passes may
+/// replace values, but keep the place of an output.
+struct PlanRequest {
+  struct StateBinding {
+    std::string target;
+    size_t output;
+  };
+  struct NamedOutput {
+    std::string name;  // as the user knows it
+    size_t output;
+  };
+  std::vector<NamedOutput> outputs;
+  std::vector<size_t> gradients;
+  std::vector<StateBinding> bindings;
+};
+
+/// Plans a step all of whose shapes are known; throws Error naming the first value of which it is
+/// not. `is_state` tells which initializers are state.
+std::unique_ptr<Plan> make_plan(Model step, const PlanRequest& request,
+                                const std::function<bool(const std::string&)>& is_state);
+
+/// Gives each slot of the arena an offset such that those alive at the same time do not overlap.
+void place(Plan& plan);
+
+}  // namespace onward

@@ -1,0 +1,31 @@
+#include "runtime/tile.h"
+
+#include <map>
+#include <tuple>
+
+#include "runtime/tile_table.h"
+
+namespace onward {
+namespace {
+
+using Key = std::tuple<std::string_view, DType, DType>;
+
+std::map<Key, TileFunction> make_table() {
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  std::map<Key, TileFunction> table;
+  for (const TileEntry& entry : avx2 ? with_avx2::tile_entries() : any_machine::tile_entries()) {
+    table.emplace(Key{entry.op, entry.from, entry.to}, entry.function);
+  }
+  return table;
+}
+
+}  // namespace
+
+TileFunction find_tile_function(std::string_view op, DType from, DType to) {
+  static const std::map<Key, TileFunction> table = make_table();
+  const auto found = table.find({op, from, to});
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace onward

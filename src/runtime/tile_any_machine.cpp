@@ -1,0 +1,2 @@
+#define ONWARD_TILE_NAMESPACE any_machine
+#include "runtime/tile_functions.inc"

@@ -1,0 +1,2 @@
+#define ONWARD_TILE_NAMESPACE with_avx2
+#include "runtime/tile_functions.inc"

@@ -1,0 +1,144 @@
+// Planned programs compute what the reference kernels compute: every operator case with its
+// gradients, in float64 and float32, and the example files' training steps.
+
+#include "runtime/program.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "eval/interpreter.h"
+#include "grad/differentiate.h"
+#include "grad/step.h"
+#include "ir/text.h"
+#include "onward/error.h"
+#include "tests/ops/case.h"
+
+namespace onward {
+namespace {
+
+/// Every element of both, compared by the larger one's size.
+void expect_close(const Tensor& a, const Tensor& b, double tolerance, const std::string& what) {
+  ASSERT_EQ(to_string(a.type()), to_string(b.type())) << what;
+  double largest = 1e-30, difference = 0;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a.number(i)) && std::isnan(b.number(i))) continue;
+    largest = std::max(largest, std::fabs(b.number(i)));
+    difference = std::max(difference, std::fabs(a.number(i) - b.number(i)));
+  }
+  EXPECT_LE(difference, tolerance * largest) << what;
+}
+
+Model step_of(const Model& model) {
+  Model step = join_step(model, 0);
+  replace_gradients(step);
+  return step;
+}
+
+/// Whether small integer inputs (axes, shapes) are constants to the plan, as files mostly have
+/// them, or known only with the batch.
+enum class Integers : uint8_t { constant, given };
+
+Model tested_step(const Model& model, const TensorMap& inputs, Integers integers) {
+  Model step = step_of(model);
+  if (integers == Integers::given) return step;
+  Names names(step);
+  for (Value* input : step.graph->inputs()) {
+    const Tensor& given = inputs.at(input->name());
+    if (given.dtype() != DType::i64) continue;
+    step.graph->replace_uses(
+        input, step.graph->add_initializer(names.fresh(input->name() + "_constant"), given));
+  }
+  return step;
+}
+
+/// Runs a step by plan and by the interpreter, and compares outputs and state.
+void compare(const Model& model, const TensorMap& inputs, double tolerance, Integers integers) {
+  State state(model);
+  Program program(tested_step(model, inputs, integers));
+  const Model step = tested_step(model, inputs, integers);
+  eval::Environment environment;
+  for (const Value* input : step.graph->inputs()) {
+    environment.emplace(input, inputs.at(input->name()));
+  }
+  eval::run_graph(*step.graph, environment);
+  for (const auto& [name, tensor] : program.run(inputs, state)) {
+    for (const Value* output : step.graph->outputs()) {
+      if (output->name() == name) expect_close(tensor, environment.at(output), tolerance, name);
+    }
+  }
+  if (integers == Integers::constant) {
+    EXPECT_EQ(program.explain().find("reference kernels"), std::string::npos) << "not planned";
+  }
+  for (const Binding& binding : step.training[0].update_bindings) {
+    expect_close(state.get(binding.target->name()), environment.at(binding.source), tolerance,
+                 binding.target->name());
+  }
+}
+
+class CaseTest : public testing::TestWithParam<Case> {};
+
+std::string test_name(const testing::TestParamInfo<Case>& tested) {
+  std::string name;
+  for (const char letter : tested.param.name) name += std::isalnum(letter) ? letter : '_';
+  return name + "_" + std::to_string(tested.index);
+}
+
+std::vector<Case> planned_cases() {
+  std::vector<Case> cases;
+  for (const Case& each : all_cases()) {
+    if (each.error.empty() && each.has_gradient) cases.push_back(each);
+  }
+  return cases;
+}
+
+TensorMap inputs_of(const Case& tested, const Model& model) {
+  TensorMap inputs;
+  uint64_t seed = 1;
+  for (const CaseInput& input : tested.inputs) {
+    inputs.emplace(input.name, case_tensor(input, seed++));
+  }
+  const Model step = join_step(model, 0);
+  for (const Value* input : step.graph->inputs()) {
+    if (inputs.contains(input->name())) continue;
+    // A weight u_y has the shape of the result y.
+    eval::Environment environment;
+    const Model forward = case_model(tested, Shapes::fixed);
+    for (const Value* given : forward.graph->inputs()) {
+      environment.emplace(given, inputs.at(given->name()));
+    }
+    eval::run_graph(*forward.graph, environment);
+    for (const Value* output : forward.graph->outputs()) {
+      if ("u_" + output->name() != input->name()) continue;
+      const Tensor& y = environment.at(output);
+      CaseInput weight = f64("u", y.dims());
+      weight.dtype = y.dtype();
+      inputs.emplace(input->name(), case_tensor(weight, seed++));
+    }
+  }
+  return inputs;
+}
+
+TEST_P(CaseTest, PlannedGradientsEqualTheReference) {
+  const Model model = gradient_model(GetParam(), Shapes::fixed);
+  compare(model, inputs_of(GetParam(), model), 1e-12, Integers::constant);
+  compare(model, inputs_of(GetParam(), model), 1e-12, Integers::given);
+}
+
+TEST_P(CaseTest, InFloat32) {
+  const Case in_f32 = GetParam().in_f32();
+  const std::string& text = GetParam().text;
+  if (text.find("dtype") != std::string::npos || text.find("to = ") != std::string::npos) {
+    return;  // it says float64 itself
+  }
+  const Model model = gradient_model(in_f32, Shapes::erased);
+  compare(model, inputs_of(in_f32, model), 2e-5, Integers::constant);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CaseTest, testing::ValuesIn(planned_cases()), test_name);
+
+}  // namespace
+}  // namespace onward
