@@ -83,15 +83,15 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_check(CLI::App& app) {
+void add_check(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("check", "Find every problem of a model");
-  command->add_option("MODEL", options->model, "an .onnx or .onnxtxt file")->required();
-  command->add_flag("--json", options->json, "print the problems as JSON");
-  command->footer(
+  Command command = line.command("check", "Find every problem of a model");
+  command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
+  command.flag("--json", &options->json, "print the problems as JSON");
+  command.footer(
       "Exit code 0: valid, perhaps with warnings; 1: refused.\n"
       "Example: onward check model.onnx");
-  command->callback([options] { run(*options); });
+  command.run([options] { run(*options); });
 }
 
 }  // namespace onward::cli

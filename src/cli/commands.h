@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/arguments.h"
 
 namespace onward::cli {
 
@@ -13,8 +13,8 @@ struct Exit {
 };
 
 // Each adds one command; its file has the same name.
-void add_check(CLI::App& app);
-void add_example(CLI::App& app);
-void add_show(CLI::App& app);
+void add_check(CommandLine& line);
+void add_example(CommandLine& line);
+void add_show(CommandLine& line);
 
 }  // namespace onward::cli

@@ -84,21 +84,21 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_example(CLI::App& app) {
+void add_example(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("example", "List, print and write example training files");
-  CLI::Option* name =
-      command->add_option("NAME", options->name, "which one; without it all are listed");
-  CLI::Option* out = command->add_option("-o,--output", options->out,
-                                         "the .onnx file to write; with --all a folder");
-  command->add_flag("--all", options->all, "write all of them")->needs(out)->excludes(name);
-  command->add_flag("--draft", options->draft, "write the draft form of 2019 (only for linear)")
-      ->needs(name)
-      ->needs(out);
-  command->footer(
+  Command command = line.command("example", "List, print and write example training files");
+  const Argument name =
+      command.positional("NAME", &options->name, "which one; without it all are listed");
+  const Argument out =
+      command.option("-o,--output", &options->out, "the .onnx file to write; with --all a folder");
+  command.flag("--all", &options->all, "write all of them").needs(out).excludes(name);
+  command.flag("--draft", &options->draft, "write the draft form of 2019 (only for linear)")
+      .needs(name)
+      .needs(out);
+  command.footer(
       "Without -o the example is printed as text, which Onward reads too (files *.onnxtxt).\n"
       "Example: onward example linear -o linear.onnx");
-  command->callback([options] { run(*options); });
+  command.run([options] { run(*options); });
 }
 
 }  // namespace onward::cli

@@ -13,19 +13,11 @@ namespace onward::cli {
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app{"Makes ONNX models trainable, and trains them", "onward"};
-  app.set_version_flag("--version", "onward " + std::string(kVersion));
-  app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
-  add_check(app);
-  add_show(app);
-  add_example(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kRefused;
-  }
-  return kDone;
+  CommandLine line("onward", "Makes ONNX models trainable, and trains them", std::string(kVersion));
+  add_check(line);
+  add_show(line);
+  add_example(line);
+  return line.run(argc, argv) ? kDone : kRefused;
 }
 
 }  // namespace

@@ -214,15 +214,14 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_show(CLI::App& app) {
+void add_show(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("show", "Say what a model is: parameters, state, training infos");
-  command->add_option("MODEL", options->model, "an .onnx or .onnxtxt file")->required();
-  command->add_flag("--json", options->json, "print it as JSON");
-  command->add_flag("--full", options->full, "never shorten long lists");
-  command->footer("Example: onward show model.onnx");
-  command->callback([options] { run(*options); });
+  Command command = line.command("show", "Say what a model is: parameters, state, training infos");
+  command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
+  command.flag("--json", &options->json, "print it as JSON");
+  command.flag("--full", &options->full, "never shorten long lists");
+  command.footer("Example: onward show model.onnx");
+  command.run([options] { run(*options); });
 }
 
 }  // namespace onward::cli

@@ -1,0 +1,83 @@
+#pragma once
+
+// The command line's options, without the header of the library that reads them: it takes 13 s to
+// compile, so arguments.cpp alone includes it.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace onward::cli {
+
+/// An option, flag or positional argument of a command: `command.option(...).required()`.
+class Argument {
+ public:
+  explicit Argument(CLI::Option* option) : option_(option) {}
+
+  Argument& required();
+  /// Refuses every other value, and lists these in the help.
+  Argument& choices(const std::vector<std::string>& names);
+  /// What the help calls the value, in place of TEXT, INT or FLOAT.
+  Argument& value_name(const std::string& name);
+  /// The least number that is taken.
+  Argument& at_least(double least);
+  Argument& needs(const Argument& other);
+  Argument& excludes(const Argument& other);
+  /// Whether the user gave it; known while the command runs.
+  bool given() const;
+
+ private:
+  CLI::Option* option_;
+};
+
+/// One command, such as `onward check`. What a pointer points to at first is the default; the
+/// command must keep it alive, best in what its `run` function holds.
+class Command {
+ public:
+  explicit Command(CLI::App* app) : app_(app) {}
+
+  /// Names are comma-separated: "-o,--output". A list takes one value at each use of the option.
+  Argument option(const std::string& names, std::string* value, const std::string& help);
+  Argument option(const std::string& names, int64_t* value, const std::string& help);
+  Argument option(const std::string& names, double* value, const std::string& help);
+  Argument option(const std::string& names, std::vector<std::string>* values,
+                  const std::string& help);
+  Argument flag(const std::string& names, bool* value, const std::string& help);
+  /// A list takes all that is left.
+  Argument positional(const std::string& name, std::string* value, const std::string& help);
+  Argument positional(const std::string& name, std::vector<std::string>* values,
+                      const std::string& help);
+
+  /// What the help ends with: an example.
+  void footer(const std::string& text);
+  /// What the command does, once all of its arguments are read.
+  void run(std::function<void()> action);
+
+ private:
+  CLI::App* app_;
+};
+
+/// The program with its commands.
+class CommandLine {
+ public:
+  CommandLine(const std::string& name, const std::string& description, const std::string& version);
+  ~CommandLine();
+
+  Command command(const std::string& name, const std::string& help);
+
+  /// Reads the arguments and runs the command that they name. False where they are refused, which
+  /// is said then; what the command throws passes through.
+  bool run(int argc, char** argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace onward::cli
