@@ -1,0 +1,147 @@
+#pragma once
+
+// Makes an inference model trainable: decides which initializers are parameters, and writes loss,
+// gradients and optimizer as a training info of the standard. docs/recipes.md has the formulas.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/model.h"
+
+namespace onward {
+
+enum class LossKind : uint8_t {
+  softmax_cross_entropy,  // logits with classes in dimension 1, labels i64
+  mse,                    // the mean of (prediction - label)^2
+  bce_with_logits,        // logits, labels of their type from 0 to 1
+  custom,                 // a graph of its own, Recipe::loss_graph
+};
+
+enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, adam, adamw, adagrad };
+
+/// Whose optimizer is meant: the formulas differ by more than rounding.
+enum class Formula : uint8_t {
+  torch,
+  keras,
+  onnx,  // the standard's Adam, Adagrad or Momentum node, whose attributes are float32
+};
+
+/// All numbers of an optimizer; those that its kind and formula do not use are ignored.
+struct OptimizerSettings {
+  OptimizerKind kind = OptimizerKind::adam;
+  Formula formula = Formula::torch;
+  double learning_rate = 1e-3;
+  double weight_decay = 0;         // torch: added to the gradient, but for adamw; keras: decoupled
+  double momentum = 0.9;           // momentum, nesterov
+  double dampening = 0;            // momentum in torch's and the standard's formulas
+  double beta1 = 0.9;              // adam, adamw
+  double beta2 = 0.999;            // adam, adamw
+  double epsilon = 1e-8;           // adam, adamw, adagrad
+  double rate_decay = 0;           // adagrad in torch's and the standard's formulas
+  double initial_accumulator = 0;  // adagrad: where its sum of squares starts
+
+  friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;
+};
+
+/// An optimizer with the defaults that its formula's own framework gives it.
+OptimizerSettings default_settings(OptimizerKind kind, Formula formula);
+
+/// BatchNormalization in training: by its running statistics as in inference, or by the batch's,
+/// from which the running ones are updated.
+enum class BatchNormMode : uint8_t { frozen, batch };
+
+/// The variance that goes into the running one: over n (the standard, Keras) or n - 1 (PyTorch).
+enum class BatchVariance : uint8_t { biased, unbiased };
+
+/// What a user says about a training, and all that `prepare` needs beside the model.
+struct Recipe {
+  LossKind loss = LossKind::softmax_cross_entropy;
+  /// For a custom loss: inputs named like outputs of the model, and others, which become inputs of
+  /// the step (labels); its one output is the loss, a scalar.
+  std::shared_ptr<const Model> loss_graph;
+  /// The model's output that the loss reads; may be left empty where there is only one.
+  std::string output;
+  OptimizerSettings optimizer;
+  /// Patterns (* and ?) of the names of tensors to train, or to keep, whatever their roles say;
+  /// one that both match is trained.
+  std::vector<std::string> train, freeze;
+  BatchNormMode batch_norm = BatchNormMode::frozen;
+  BatchVariance batch_variance = BatchVariance::biased;
+  /// How much of the running statistics stays; without it, each node's attribute.
+  std::optional<double> batch_momentum;
+  /// Whether Dropout nodes drop while training.
+  bool dropout = true;
+};
+
+/// Why an initializer is trained, or not.
+struct Decision {
+  std::string name;
+  Type type;
+  bool trained = false;
+  std::string reason;
+};
+
+struct Prepared {
+  Model model;
+  std::vector<Decision> decisions;  // in file order: all floats, and what a pattern names
+  std::vector<std::string> notes;   // whatever else was decided, one sentence each
+};
+
+/// Gives the model with one more training info, in which training means what the recipe says, and
+/// the reason of each decision. Throws an Error that says what to do where a name or a pattern
+/// matches nothing, or loss and model do not fit.
+Prepared prepare_with_reasons(Model model, const Recipe& recipe);
+Model prepare(Model model, const Recipe& recipe);
+
+/// What the optimizer keeps for a parameter, under the framework's own name ("exp_avg").
+struct Slot {
+  std::string name;
+  const Value* value;  // an initializer of the algorithm
+};
+
+struct TrainedTensor {
+  const Value* parameter;  // an initializer of the inference graph
+  const Value* gradient;   // an output of the Gradient node
+  std::vector<Slot> slots;
+};
+
+/// A node of the inference graph and the one that takes its place in training.
+struct NodePair {
+  const Node* inference;
+  const Node* training;
+};
+
+/// A training info that was written by a recipe, part by part.
+struct Recognised {
+  Recipe recipe;  // learning_rate as it is now
+  std::vector<TrainedTensor> trained;
+  const Value* prediction = nullptr;  // what the loss reads, in the inference graph; custom: null
+  const Value* label = nullptr;       // an input of the algorithm; custom: null
+  const Value* loss = nullptr;
+  const Value* learning_rate = nullptr;  // an initializer of the algorithm
+  const Value* step = nullptr;           // the count of steps, where the optimizer keeps one
+  /// Nodes that the algorithm runs again in training mode, in order; all others it shares.
+  std::vector<NodePair> forward;
+};
+
+/// Recovers the recipe behind a training info: from the hint that `prepare` leaves, which counts
+/// only where building anew from it gives the same graph, or from the standard's optimizer nodes.
+/// Nothing where that is not exactly so. It points into the model.
+std::optional<Recognised> recognise(const Model& model, size_t info);
+
+// Names as the command line and the hint spell them; an unknown one is an Error that lists them.
+std::string_view to_string(LossKind loss);
+std::string_view to_string(OptimizerKind kind);
+std::string_view to_string(Formula formula);
+std::string_view to_string(BatchNormMode mode);
+std::string_view to_string(BatchVariance variance);
+LossKind loss_kind(std::string_view name);
+OptimizerKind optimizer_kind(std::string_view name);
+Formula formula_of(std::string_view name);
+BatchNormMode batch_norm_mode(std::string_view name);
+BatchVariance batch_variance_of(std::string_view name);
+
+}  // namespace onward
