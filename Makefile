@@ -14,7 +14,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
-.PHONY: help demo test test-fast test-release test-repository test-asan test-fuzz program \
+.PHONY: help demo test test-fast test-release test-frameworks test-repository test-asan test-fuzz program \
         $(PRESETS) format format-check tidy clean
 
 help:  ## this list
@@ -29,16 +29,20 @@ demo: ## make a training model, check it and show it
 test: ## everything
 	$(MAKE) format-check
 	$(MAKE) test-release
+	$(MAKE) test-frameworks
 	$(MAKE) tidy
 	$(MAKE) test-asan
 	$(MAKE) test-fuzz
 	@echo "make test: all passed"
 
 test-fast: ci ## all but what is slow, on the optimized build
-	$(TESTS) $(CTEST) --test-dir build/ci --label-exclude slow
+	$(TESTS) $(CTEST) --test-dir build/ci --label-exclude 'slow|frameworks'
 
-test-release: ci ## all tests on the optimized build
-	$(TESTS) $(CTEST) --test-dir build/ci
+test-release: ci ## all tests on the optimized build that need no other framework
+	$(TESTS) $(CTEST) --test-dir build/ci --label-exclude frameworks
+
+test-frameworks: ci ## the tests against PyTorch and Keras, which are installed in the cache (8 GB)
+	$(TESTS) $(CTEST) --test-dir build/ci --label-regex frameworks
 
 test-repository: ## the tests on the files themselves, which need no build
 	$(TESTS) sh -c 'exec "$$ONWARD_TEST_PYTHON" -B -m pytest -q tests/repository \
@@ -46,7 +50,7 @@ test-repository: ## the tests on the files themselves, which need no build
 
 # Not those of the repository, nor those that measure memory, which the sanitizers need themselves.
 test-asan: asan ## the tests under AddressSanitizer and UBSan
-	$(TESTS) $(CTEST) --test-dir build/asan --label-exclude 'repository|resources'
+	$(TESTS) $(CTEST) --test-dir build/asan --label-exclude 'repository|resources|frameworks'
 
 test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
 	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)

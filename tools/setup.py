@@ -10,6 +10,8 @@ is made under another name and renamed when it is whole: a kill in the middle co
     tools/setup.py tests               the same for the tests: also compilers, linters, Python packages
     tools/setup.py KIND COMMAND ...    runs a command with cmake and ninja on its PATH, and those
                                        lines in its environment as ONWARD_NAME
+    tools/setup.py torch COMMAND ...   runs a command with that framework's Python first on its PATH;
+    tools/setup.py tensorflow ...      each is made when it is first asked for, and takes gigabytes
 """
 
 import contextlib
@@ -48,6 +50,14 @@ TEST_PACKAGES = {
 BUILD_TOOLS = ["cmake==4.4.4", "ninja==1.13.2", "scikit-build-core==1.1.1", "setuptools==80.9.0",
                "wheel==0.45.1"]
 TEST_TOOLS = ["numpy==2.4.6", "onnx==1.23.2", "pytest==9.2.0"]
+# What the tests against other frameworks run in. torch's wheel can't be imported without the CUDA
+# libraries that it brings along (its main library is linked to them), processor or not.
+FRAMEWORKS = {
+    "torch": ["torch==2.15.0", "onnxruntime==1.31.1", "onnxscript==0.7.2", "safetensors==0.8.0",
+              *TEST_TOOLS],
+    "tensorflow": ["tensorflow-cpu==2.21.0", "keras==3.15.1", "h5py==3.14.0", "safetensors==0.8.0",
+                   *TEST_TOOLS],
+}
 ONNX = "onnx==1.23.2"
 PROTOBUF_CARRIER = "grpcio-tools==1.51.3"  # its source distribution holds protobuf 3.21.6
 ONEDNN = ["onednn-devel-cpu-gomp==2023.2.0", "onednn-cpu-gomp==2023.2.0"]  # oneDNN 3.2
@@ -176,8 +186,17 @@ def onednn(tools):
     return made_once("onednn", [*ONEDNN, "prefix"], unpack)
 
 
+def run_in_framework(name, command):
+    """Takes the place of this process."""
+    environment = python_environment(name, FRAMEWORKS[name])
+    path = f"{environment}/bin:{os.environ['PATH']}"
+    os.execvpe(command[0], command, os.environ | {"PATH": path, "VIRTUAL_ENV": str(environment)})
+
+
 def main():
     kind, command = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    if kind in FRAMEWORKS and command:
+        run_in_framework(kind, command)
     if kind not in ("build", "tests"):
         sys.exit(__doc__)
     install_debian_packages(BUILD_PACKAGES | (TEST_PACKAGES if kind == "tests" else {}))
