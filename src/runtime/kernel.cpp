@@ -26,17 +26,17 @@ const Tensor* Site::constant(size_t index) const {
   return value && !value->is_input() && !builder_.is_state(*value) ? value->tensor() : nullptr;
 }
 
-Slot Site::input(size_t index, Layout layout) {
+SlotIndex Site::input(size_t index, Layout layout) {
   reads_.push_back(builder_.read(*node_.input(index), layout));
   return reads_.back();
 }
 
-Slot Site::output(size_t index, Layout layout) {
+SlotIndex Site::output(size_t index, Layout layout) {
   writes_.push_back(builder_.write(*node_.output(index), layout));
   return writes_.back();
 }
 
-Slot Site::scratch(size_t bytes) {
+SlotIndex Site::scratch(size_t bytes) {
   writes_.push_back(builder_.scratch(bytes));
   return writes_.back();
 }
@@ -72,14 +72,14 @@ std::vector<const KernelChoice*> kernel_choices(const Node& node) {
 
 void make_reference(Site& site) {
   struct Operand {
-    Slot slot = -1;
+    SlotIndex slot = -1;
     DType dtype = DType::undefined;
     std::vector<int64_t> dims;
     size_t bytes = 0;
   };
   std::vector<Operand> inputs, outputs;
   const Node& node = site.node();
-  const auto operand = [](Slot slot, const Value& value) {
+  const auto operand = [](SlotIndex slot, const Value& value) {
     const auto dims = *static_dims(value);
     const auto bytes = packed_bytes(value.type.dtype, checked_element_count(dims)).value();
     return Operand{slot, value.type.dtype, dims, static_cast<size_t>(bytes)};

@@ -28,10 +28,10 @@ class Site {
   /// The elements of an input that is a constant, or null.
   const Tensor* constant(size_t index) const;
 
-  Slot input(size_t index, Layout layout = Layout::plain);
-  Slot output(size_t index, Layout layout = Layout::plain);
+  SlotIndex input(size_t index, Layout layout = Layout::plain);
+  SlotIndex output(size_t index, Layout layout = Layout::plain);
   /// Memory for the action alone.
-  Slot scratch(size_t bytes);
+  SlotIndex scratch(size_t bytes);
   /// Lets the output share the input's memory: the elements are the same.
   void share(size_t output, size_t input);
   void action(std::function<void(const Run&)> run);
@@ -39,7 +39,7 @@ class Site {
  private:
   PlanBuilder& builder_;
   const Node& node_;
-  std::vector<Slot> reads_, writes_;
+  std::vector<SlotIndex> reads_, writes_;
 };
 
 /// A kernel's reason for not taking a node; empty where it does.

@@ -21,7 +21,7 @@ struct Lifetime {
   }
 };
 
-Slot root(const Plan& plan, Slot slot) {
+SlotIndex root(const Plan& plan, SlotIndex slot) {
   while (plan.slots[static_cast<size_t>(slot)].same_as >= 0) {
     slot = plan.slots[static_cast<size_t>(slot)].same_as;
   }
@@ -32,20 +32,20 @@ Slot root(const Plan& plan, Slot slot) {
 
 void place(Plan& plan) {
   std::vector<Lifetime> lives(plan.slots.size());
-  const auto touch = [&](Slot slot, size_t time) {
+  const auto touch = [&](SlotIndex slot, size_t time) {
     lives[static_cast<size_t>(root(plan, slot))].extend(time);
   };
   size_t time = 0;
   for (const auto* actions : {&plan.micro, &plan.update}) {
     for (const Action& action : *actions) {
-      for (const Slot slot : action.reads) touch(slot, time);
-      for (const Slot slot : action.writes) touch(slot, time);
+      for (const SlotIndex slot : action.reads) touch(slot, time);
+      for (const SlotIndex slot : action.writes) touch(slot, time);
       ++time;
     }
   }
   for (const Plan::Result& output : plan.outputs) touch(output.slot, time);
   // Gradients wait for the update, while other micro-batches run.
-  for (const Slot slot : plan.gradients) touch(slot, time);
+  for (const SlotIndex slot : plan.gradients) touch(slot, time);
 
   std::vector<size_t> order;
   for (size_t i = 0; i < plan.slots.size(); ++i) {

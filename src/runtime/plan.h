@@ -21,7 +21,7 @@ enum class Layout : uint8_t {
 std::string_view name(Layout layout);
 
 /// A number for each tensor that a plan holds; a value that is needed in two layouts has two.
-using Slot = int32_t;
+using SlotIndex = int32_t;
 
 /// Where the tensors are while a plan runs.
 struct Run {
@@ -29,7 +29,7 @@ struct Run {
   const eval::RandomKey* random;
 
   template <typename T>
-  T* at(Slot slot) const {
+  T* at(SlotIndex slot) const {
     return reinterpret_cast<T*>(pointers[slot]);
   }
 };
@@ -39,7 +39,7 @@ struct Action {
   std::string label;   // the node, or what is done between nodes
   std::string kernel;  // which of its kernels was chosen
   std::string reason;  // why none that stand before it were
-  std::vector<Slot> reads, writes;
+  std::vector<SlotIndex> reads, writes;
   std::function<void(const Run&)> run;
   double seconds = 0;  // that it took so far
 };
@@ -53,10 +53,10 @@ struct SlotInfo {
   std::vector<int64_t> dims;  // in the order of the standard, whatever the layout
   Layout layout = Layout::plain;
   size_t bytes = 0;
-  std::string name;   // of the state or the input
-  Tensor constant;    // keeps the bytes alive
-  Slot same_as = -1;  // shares the memory of another slot: a reshape
-  size_t offset = 0;  // in the arena
+  std::string name;        // of the state or the input
+  Tensor constant;         // keeps the bytes alive
+  SlotIndex same_as = -1;  // shares the memory of another slot: a reshape
+  size_t offset = 0;       // in the arena
 };
 
 /// A step for given shapes: every kernel chosen, every tensor placed. Nothing is allocated while it
@@ -64,14 +64,14 @@ struct SlotInfo {
 struct Plan {
   struct Result {
     std::string name;
-    Slot slot;
+    SlotIndex slot;
   };
 
   Model step;  // owns the nodes that the kernels look at
   std::vector<SlotInfo> slots;
   std::vector<Action> micro, update;
   std::vector<Result> outputs;
-  std::vector<Slot> gradients;
+  std::vector<SlotIndex> gradients;
   size_t arena_bytes = 0;
 };
 

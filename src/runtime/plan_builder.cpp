@@ -185,20 +185,20 @@ void PlanBuilder::keep_old_outputs() {
   for (const auto& wanted : request_.outputs) {
     const Value& value = *graph_.outputs()[wanted.output];
     if (in_place_.contains(&value)) continue;
-    Slot root = read(value, Layout::plain);
-    const Slot from = root;
+    SlotIndex root = read(value, Layout::plain);
+    const SlotIndex from = root;
     while (plan_.slots[static_cast<size_t>(root)].same_as >= 0) {
       root = plan_.slots[static_cast<size_t>(root)].same_as;
     }
     if (plan_.slots[static_cast<size_t>(root)].home != SlotInfo::Home::state) continue;
-    const Slot kept = new_slot(value, Layout::plain);
+    const SlotIndex kept = new_slot(value, Layout::plain);
     const size_t bytes = plan_.slots.back().bytes;
     slots_[{&value, Layout::plain}] = kept;
     add_copy("outputs", from, kept, bytes);
   }
 }
 
-void PlanBuilder::add_copy(std::string label, Slot from, Slot to, size_t bytes) {
+void PlanBuilder::add_copy(std::string label, SlotIndex from, SlotIndex to, size_t bytes) {
   add({.label = std::move(label),
        .kernel = "copy",
        .reads = {from},
@@ -213,7 +213,7 @@ void PlanBuilder::apply_bindings(bool in_update) {
   reason_.clear();
   Action bind{.label = "bindings", .kernel = "copy"};
   struct Copy {
-    Slot from, to;
+    SlotIndex from, to;
     size_t bytes;
   };
   std::vector<Copy> copies;
@@ -221,13 +221,13 @@ void PlanBuilder::apply_bindings(bool in_update) {
     if (binding_in_update_[i] != in_update) continue;
     const auto& binding = request_.bindings[i];
     const Value& source = *graph_.outputs()[binding.output];
-    Slot from = read(source, Layout::plain);
+    SlotIndex from = read(source, Layout::plain);
     const SlotInfo& info = plan_.slots[static_cast<size_t>(from)];
     if (info.home == SlotInfo::Home::state && info.name == binding.target) continue;  // in place
     const size_t bytes = info.bytes;
     if (info.home == SlotInfo::Home::state) {
       // One state takes the value of another, which may be about to change.
-      const Slot kept = scratch(bytes);
+      const SlotIndex kept = scratch(bytes);
       add_copy("bindings", from, kept, bytes);
       from = kept;
     }
@@ -237,7 +237,7 @@ void PlanBuilder::apply_bindings(bool in_update) {
                    .bytes = bytes,
                    .name = binding.target};
     plan_.slots.push_back(std::move(state));
-    copies.push_back({from, static_cast<Slot>(plan_.slots.size() - 1), bytes});
+    copies.push_back({from, static_cast<SlotIndex>(plan_.slots.size() - 1), bytes});
     bind.reads.push_back(from);
     bind.writes.push_back(copies.back().to);
   }
@@ -250,7 +250,7 @@ void PlanBuilder::apply_bindings(bool in_update) {
   add(std::move(bind));
 }
 
-Slot PlanBuilder::new_slot(const Value& value, Layout layout) {
+SlotIndex PlanBuilder::new_slot(const Value& value, Layout layout) {
   const auto dims = static_dims(value);
   if (!dims) {
     throw Error(fmt::format("the shape of '{}' is known only when the graph runs", value.name()));
@@ -259,13 +259,13 @@ Slot PlanBuilder::new_slot(const Value& value, Layout layout) {
                          .dims = *dims,
                          .layout = layout,
                          .bytes = bytes_of(value.type.dtype, *dims)});
-  return static_cast<Slot>(plan_.slots.size() - 1);
+  return static_cast<SlotIndex>(plan_.slots.size() - 1);
 }
 
 /// The slot of an input or an initializer, which are plain.
-Slot PlanBuilder::initial_slot(const Value& value) {
+SlotIndex PlanBuilder::initial_slot(const Value& value) {
   if (value.producer()) throw Bug(fmt::format("'{}' is read before it is computed", value.name()));
-  const Slot slot = new_slot(value, Layout::plain);
+  const SlotIndex slot = new_slot(value, Layout::plain);
   SlotInfo& info = plan_.slots.back();
   info.name = value.name();
   if (is_state(value)) {
@@ -286,12 +286,12 @@ bool PlanBuilder::has(const Value& value, Layout layout) const {
   return layout == Layout::plain && !value.producer();
 }
 
-Slot PlanBuilder::read(const Value& value, Layout layout) {
+SlotIndex PlanBuilder::read(const Value& value, Layout layout) {
   if (const auto found = slots_.find({&value, layout}); found != slots_.end()) {
     return found->second;
   }
   if (!value.producer() && !slots_.contains({&value, Layout::plain})) {
-    const Slot slot = initial_slot(value);
+    const SlotIndex slot = initial_slot(value);
     if (layout == Layout::plain) return slot;
   }
   const Layout other = layout == Layout::plain ? Layout::channels_last : Layout::plain;
@@ -299,16 +299,16 @@ Slot PlanBuilder::read(const Value& value, Layout layout) {
   if (found == slots_.end()) {
     throw Bug(fmt::format("'{}' is read before it is computed", value.name()));
   }
-  const Slot from = found->second;
-  const Slot to = new_slot(value, layout);
+  const SlotIndex from = found->second;
+  const SlotIndex to = new_slot(value, layout);
   slots_[{&value, layout}] = to;
   reorder(from, to);
   return to;
 }
 
-Slot PlanBuilder::write(const Value& value, Layout layout) {
+SlotIndex PlanBuilder::write(const Value& value, Layout layout) {
   const auto in_place = in_place_.find(&value);
-  const Slot slot = new_slot(value, layout);
+  const SlotIndex slot = new_slot(value, layout);
   if (in_place != in_place_.end() && layout == Layout::plain) {
     plan_.slots.back().home = SlotInfo::Home::state;
     plan_.slots.back().name = in_place->second;
@@ -317,14 +317,14 @@ Slot PlanBuilder::write(const Value& value, Layout layout) {
   return slot;
 }
 
-Slot PlanBuilder::scratch(size_t bytes) {
+SlotIndex PlanBuilder::scratch(size_t bytes) {
   plan_.slots.push_back({.dtype = DType::u8, .bytes = bytes});
-  return static_cast<Slot>(plan_.slots.size() - 1);
+  return static_cast<SlotIndex>(plan_.slots.size() - 1);
 }
 
 void PlanBuilder::share(const Value& output, const Value& input) {
-  const Slot from = read(input, Layout::plain);
-  const Slot slot = new_slot(output, Layout::plain);
+  const SlotIndex from = read(input, Layout::plain);
+  const SlotIndex slot = new_slot(output, Layout::plain);
   plan_.slots.back().same_as = from;
   slots_[{&output, Layout::plain}] = slot;
 }
@@ -338,7 +338,7 @@ bool PlanBuilder::leaves(const Value& value, const ElementwiseGroup& group) cons
   });
 }
 
-void PlanBuilder::reorder(Slot from, Slot to) {
+void PlanBuilder::reorder(SlotIndex from, SlotIndex to) {
   const SlotInfo& info = plan_.slots[static_cast<size_t>(to)];
   const Reorder order = make_reorder(info.dims, info.dtype, info.layout);
   add({.label = current_ ? current_->label() : "outputs",

@@ -25,10 +25,10 @@ class PlanBuilder {
   void build();
 
   // For Site and the elementwise groups.
-  Slot read(const Value& value, Layout layout);
+  SlotIndex read(const Value& value, Layout layout);
   /// A slot for a value that a kernel computes in this layout.
-  Slot write(const Value& value, Layout layout);
-  Slot scratch(size_t bytes);
+  SlotIndex write(const Value& value, Layout layout);
+  SlotIndex scratch(size_t bytes);
   void share(const Value& output, const Value& input);
   void add(Action action);
   bool has(const Value& value, Layout layout) const;
@@ -46,10 +46,10 @@ class PlanBuilder {
   bool may_be_in_place(const Value& target, const Value& source) const;
   void keep_old_outputs();
   void apply_bindings(bool in_update);
-  void add_copy(std::string label, Slot from, Slot to, size_t bytes);
-  Slot new_slot(const Value& value, Layout layout);
-  Slot initial_slot(const Value& value);
-  void reorder(Slot from, Slot to);
+  void add_copy(std::string label, SlotIndex from, SlotIndex to, size_t bytes);
+  SlotIndex new_slot(const Value& value, Layout layout);
+  SlotIndex initial_slot(const Value& value);
+  void reorder(SlotIndex from, SlotIndex to);
 
   Plan& plan_;
   const PlanRequest& request_;
@@ -65,7 +65,7 @@ class PlanBuilder {
   std::unordered_map<const Value*, std::string> in_place_;  // computed into that state's memory
   std::vector<bool> binding_in_update_;
 
-  std::map<std::pair<const Value*, Layout>, Slot> slots_;
+  std::map<std::pair<const Value*, Layout>, SlotIndex> slots_;
   std::vector<Action>* actions_ = nullptr;
   const Node* current_ = nullptr;
   std::string kernel_, reason_;

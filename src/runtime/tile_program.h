@@ -11,13 +11,13 @@ namespace onward {
 struct TileProgram {
   /// A tensor that is read: as it lies, or stretched by broadcasting.
   struct Source {
-    Slot slot;
+    SlotIndex slot;
     size_t element;                // bytes
     bool whole = true;             // of the result's shape: read where it lies
     std::vector<int64_t> strides;  // else, in elements, for each of `dims`
   };
   struct Target {
-    Slot slot;
+    SlotIndex slot;
     size_t element;
     int reg;
   };

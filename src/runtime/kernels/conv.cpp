@@ -68,7 +68,7 @@ convolution_forward::primitive_desc forward_desc(const Geometry& g, bool bias,
 class Weights {
  public:
   Weights() = default;
-  Weights(Site& site, Slot plain, const Geometry& g, const memory::desc& wanted)
+  Weights(Site& site, SlotIndex plain, const Geometry& g, const memory::desc& wanted)
       : plain_(plain_desc(g.w), plain), same_(plain_desc(g.w) == wanted) {
     wanted_ = same_ ? plain_ : Bound(wanted, site.scratch(wanted.get_size()));
     if (!same_) reorder_ = dnnl::reorder(plain_.memory, wanted_.memory);
@@ -80,7 +80,8 @@ class Weights {
     return wanted;
   }
   /// The other way: what a primitive computed becomes plain.
-  static Weights result(Site& site, Slot plain, const Geometry& g, const memory::desc& computed) {
+  static Weights result(Site& site, SlotIndex plain, const Geometry& g,
+                        const memory::desc& computed) {
     Weights made;
     made.plain_ = Bound(plain_desc(g.w), plain);
     made.same_ = plain_desc(g.w) == computed;

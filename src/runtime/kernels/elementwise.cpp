@@ -163,7 +163,7 @@ class GroupPlan {
     program_.cost += cost_of(node);
     registers_[&result] = out;
     if (leaves) {
-      const Slot slot = builder_.write(result, layout_);
+      const SlotIndex slot = builder_.write(result, layout_);
       writes_.push_back(slot);
       program_.targets.push_back(
           {.slot = slot, .element = static_cast<size_t>(bits(to)) / 8, .reg = out});
@@ -229,7 +229,7 @@ class GroupPlan {
   const ElementwiseGroup& group_;
   Layout layout_;
   TileProgram program_;
-  std::vector<Slot> reads_, writes_;
+  std::vector<SlotIndex> reads_, writes_;
   std::unordered_map<const Value*, int> registers_, kept_;
   std::vector<int> free_;
 };

@@ -23,7 +23,7 @@ void plan_gather(Site& site) {
   const int64_t rows = dims[0], count = checked_element_count(site.input_dims(1));
   size_t row_bytes = static_cast<size_t>(bits(site.dtype())) / 8;
   for (size_t d = 1; d < dims.size(); ++d) row_bytes *= static_cast<size_t>(dims[d]);
-  const Slot x = site.input(0), indices = site.input(1), y = site.output(0);
+  const SlotIndex x = site.input(0), indices = site.input(1), y = site.output(0);
   site.action([=](const Run& run) {
     const Index* at = run.at<Index>(indices);
     for (int64_t i = 0; i < count; ++i) {

@@ -1,5 +1,6 @@
-// Products of matrices, by BLIS and oneDNN. Measured on this kind of machine, oneDNN reads transposed
-// matrices faster (by a tenth to a half), and BLIS those that lie as they are multiplied.
+// Products of matrices, by BLIS and oneDNN. Measured on this kind of machine, oneDNN reads
+// transposed matrices faster (by a tenth to a half), and BLIS those that lie as they are
+// multiplied.
 
 #include <cblas.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -87,13 +88,13 @@ void make_gemm(Site& site) {
                   .n = y_dims[1],
                   .alpha = static_cast<double>(node.float_or("alpha", 1))};
   product.k = a_dims[product.trans_a ? 0 : 1];
-  const Slot a = site.input(0), b = site.input(1);
+  const SlotIndex a = site.input(0), b = site.input(1);
   const double beta = static_cast<double>(node.float_or("beta", 1));
   const bool has_c = site.has_input(2) && beta != 0;
-  const Slot c = has_c ? site.input(2) : -1;
+  const SlotIndex c = has_c ? site.input(2) : -1;
   const auto c_dims = has_c ? site.input_dims(2) : std::vector<int64_t>{};
   if (has_c) product.beta = 1;
-  const Slot y = site.output(0);
+  const SlotIndex y = site.output(0);
   as_float(site.dtype(), [&]<typename T>(T) {
     site.action([=](const Run& run) {
       if (has_c) {
@@ -151,7 +152,7 @@ void make_matmul(Site& site) {
     stack.a_at = starts(outer(y_dims), outer(a_dims), stack.product.m * stack.product.k);
     stack.b_at = starts(outer(y_dims), outer(b_dims), stack.product.k * stack.product.n);
   }
-  const Slot a = site.input(0), b = site.input(1), y = site.output(0);
+  const SlotIndex a = site.input(0), b = site.input(1), y = site.output(0);
   as_float(site.dtype(), [&]<typename T>(T) {
     site.action([=](const Run& run) {
       const Product& product = stack.product;

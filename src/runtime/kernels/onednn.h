@@ -20,10 +20,10 @@ dnnl::memory::desc any_desc(const std::vector<int64_t>& dims);
 /// A description with the slot that holds its bytes when a plan runs.
 struct Bound {
   dnnl::memory memory;
-  Slot slot = -1;
+  SlotIndex slot = -1;
 
   Bound() = default;
-  Bound(const dnnl::memory::desc& desc, Slot at)
+  Bound(const dnnl::memory::desc& desc, SlotIndex at)
       : memory(desc, onednn_engine(), nullptr), slot(at) {}
 
   /// Points it to where its bytes are in this run.

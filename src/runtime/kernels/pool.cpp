@@ -116,9 +116,10 @@ void max_pool_grad(const Places& p, const T* dy, const uint8_t* taps, T* dx) {
 template <typename T>
 void plan_max_pool(Site& site) {
   const Places places = find_places(site.node(), site.input_dims(0));
-  const Slot x = site.input(0, Layout::channels_last), y = site.output(0, Layout::channels_last);
+  const SlotIndex x = site.input(0, Layout::channels_last),
+                  y = site.output(0, Layout::channels_last);
   const bool saves = site.has_output(1);
-  const Slot taps = saves ? site.output(1, Layout::channels_last) : -1;
+  const SlotIndex taps = saves ? site.output(1, Layout::channels_last) : -1;
   site.action([=](const Run& run) {
     max_pool(places, run.at<T>(x), run.at<T>(y), saves ? run.at<uint8_t>(taps) : nullptr);
   });
@@ -132,8 +133,9 @@ void make_max_pool(Site& site) {
 template <typename T>
 void plan_max_pool_grad(Site& site) {
   const Places places = find_places(site.node(), site.output_dims(0));
-  const Slot dy = site.input(0, Layout::channels_last), taps = site.input(1, Layout::channels_last);
-  const Slot dx = site.output(0, Layout::channels_last);
+  const SlotIndex dy = site.input(0, Layout::channels_last),
+                  taps = site.input(1, Layout::channels_last);
+  const SlotIndex dx = site.output(0, Layout::channels_last);
   site.action([=](const Run& run) {
     max_pool_grad(places, run.at<T>(dy), run.at<uint8_t>(taps), run.at<T>(dx));
   });

@@ -156,8 +156,8 @@ void plan_reduction(Site& site) {
     layout = Layout::channels_last;
     runs = Runs{.outer = dims[0], .reduced = runs->reduced, .inner = dims[1]};
   }
-  const Slot x = site.input(0, layout), y = site.output(0);
-  const Slot partial = site.scratch(static_cast<size_t>(kBlocks * runs->inner) * sizeof(T));
+  const SlotIndex x = site.input(0, layout), y = site.output(0);
+  const SlotIndex partial = site.scratch(static_cast<size_t>(kBlocks * runs->inner) * sizeof(T));
   const T divisor = is_mean(node) ? static_cast<T>(runs->reduced) : T(1);
   const bool largest = node.op == "ReduceMax";
   site.action([=, runs = *runs](const Run& run) {

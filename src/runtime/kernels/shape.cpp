@@ -60,7 +60,7 @@ void make_transpose(Site& site) {
                       .rows = swap.rows,
                       .columns = swap.columns,
                       .element = static_cast<size_t>(bits(site.dtype())) / 8};
-  const Slot x = site.input(0), y = site.output(0);
+  const SlotIndex x = site.input(0), y = site.output(0);
   site.action([=](const Run& run) { order.run(run.at<std::byte>(x), run.at<std::byte>(y)); });
 }
 

@@ -45,7 +45,7 @@ void plan_rows(Site& site) {
   const auto dims = site.input_dims(0);
   const int64_t n = dims.empty() ? 1 : dims.back();
   const int64_t rows = n == 0 ? 0 : checked_element_count(dims) / n;
-  const Slot x = site.input(0), y = site.output(0);
+  const SlotIndex x = site.input(0), y = site.output(0);
   site.action([=](const Run& run) {
     parallel_for(rows, static_cast<double>(n) * 8, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
