@@ -14,7 +14,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
-.PHONY: help demo test test-fast test-release test-frameworks test-repository test-asan test-fuzz program \
+.PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz program \
         $(PRESETS) format format-check tidy clean
 
 help:  ## this list
@@ -54,6 +54,12 @@ test-asan: asan ## the tests under AddressSanitizer and UBSan
 
 test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
 	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)
+
+# Timing decides no test; it is measured here, on a machine that should have nothing else to do.
+bench: release ## Onward, PyTorch and ONNX Runtime training side by side (a table, and build/bench.json)
+	$(BUILD) cmake --build --preset release --target step_bench
+	bench/run.py --onward build/release/onward --step-bench build/release/step_bench \
+	  --torch "$$(tools/setup.py torch)" --ort "$$(tools/setup.py ort-training)" --json build/bench.json
 
 program: ## build the program, and print its path (and nothing else) on stdout
 	@$(MAKE) release >&2

@@ -57,6 +57,9 @@ FRAMEWORKS = {
               *TEST_TOOLS],
     "tensorflow": ["tensorflow-cpu==2.21.0", "keras==3.15.1", "h5py==3.14.0", "safetensors==0.8.0",
                    *TEST_TOOLS],
+    # The last release of ONNX Runtime's training, for the benchmarks, and what it imports.
+    "ort-training": ["onnxruntime-training-cpu==1.19.2", "numpy==2.2.6", "onnx==1.16.2",
+                     "torch==2.15.0", "cerberus==1.3.7", "h5py==3.14.0", "setuptools==80.9.0"],
 }
 ONNX = "onnx==1.23.2"
 PROTOBUF_CARRIER = "grpcio-tools==1.51.3"  # its source distribution holds protobuf 3.21.6
@@ -197,6 +200,9 @@ def main():
     kind, command = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if kind in FRAMEWORKS and command:
         run_in_framework(kind, command)
+    if kind in FRAMEWORKS:
+        print(python_environment(kind, FRAMEWORKS[kind]) / "bin/python")
+        return
     if kind not in ("build", "tests"):
         sys.exit(__doc__)
     install_debian_packages(BUILD_PACKAGES | (TEST_PACKAGES if kind == "tests" else {}))

@@ -10,11 +10,15 @@ namespace {
 
 using Key = std::tuple<std::string_view, DType, DType>;
 
-std::map<Key, TileFunction> make_table() {
+bool has_avx2() {
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+std::map<Key, TileFunction> make_table() {
   std::map<Key, TileFunction> table;
-  for (const TileEntry& entry : avx2 ? with_avx2::tile_entries() : any_machine::tile_entries()) {
+  for (const TileEntry& entry :
+       has_avx2() ? with_avx2::tile_entries() : any_machine::tile_entries()) {
     table.emplace(Key{entry.op, entry.from, entry.to}, entry.function);
   }
   return table;
@@ -26,6 +30,20 @@ TileFunction find_tile_function(std::string_view op, DType from, DType to) {
   static const std::map<Key, TileFunction> table = make_table();
   const auto found = table.find({op, from, to});
   return found == table.end() ? nullptr : found->second;
+}
+
+template <>
+const RowFunctions<float>& row_functions<float>() {
+  static const RowFunctions<float>& rows =
+      has_avx2() ? with_avx2::rows_f32() : any_machine::rows_f32();
+  return rows;
+}
+
+template <>
+const RowFunctions<double>& row_functions<double>() {
+  static const RowFunctions<double>& rows =
+      has_avx2() ? with_avx2::rows_f64() : any_machine::rows_f64();
+  return rows;
 }
 
 }  // namespace onward

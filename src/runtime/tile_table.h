@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/rows.h"
 #include "runtime/tile.h"
 
 namespace onward {
@@ -16,9 +17,13 @@ struct TileEntry {
 // The same functions, compiled for different machines.
 namespace any_machine {
 std::span<const TileEntry> tile_entries();
-}
+const RowFunctions<float>& rows_f32();
+const RowFunctions<double>& rows_f64();
+}  // namespace any_machine
 namespace with_avx2 {
 std::span<const TileEntry> tile_entries();
-}
+const RowFunctions<float>& rows_f32();
+const RowFunctions<double>& rows_f64();
+}  // namespace with_avx2
 
 }  // namespace onward

@@ -7,6 +7,7 @@
 #include "eval/window.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/rows.h"
 
 namespace onward {
 namespace {
@@ -32,7 +33,7 @@ struct Places {
   int64_t images = 0, channels = 0, inputs = 0, outputs = 0;  // places of an image
   std::vector<int64_t> begin;                                 // of each output's list
   std::vector<int64_t> place;
-  std::vector<uint8_t> tap;
+  bool each_once = false;  // windows cover every place of the input, and none twice
 };
 
 Places find_places(const Node& node, const std::vector<int64_t>& x) {
@@ -43,7 +44,7 @@ Places find_places(const Node& node, const std::vector<int64_t>& x) {
   found.outputs = checked_element_count(window.output);
   eval::for_each_position(window.output, [&](std::span<const int64_t> at, int64_t) {
     found.begin.push_back(static_cast<int64_t>(found.place.size()));
-    eval::for_each_position(window.kernel, [&](std::span<const int64_t> tap, int64_t number) {
+    eval::for_each_position(window.kernel, [&](std::span<const int64_t> tap, int64_t) {
       int64_t place = 0;
       for (size_t d = 0; d < spatial.size(); ++d) {
         const int64_t source = window.source(d, at[d], tap[d]);
@@ -51,10 +52,12 @@ Places find_places(const Node& node, const std::vector<int64_t>& x) {
         place = place * spatial[d] + source;
       }
       found.place.push_back(place);
-      found.tap.push_back(static_cast<uint8_t>(number));
     });
   });
   found.begin.push_back(static_cast<int64_t>(found.place.size()));
+  std::vector<int> covered(static_cast<size_t>(found.inputs), 0);
+  for (const int64_t place : found.place) ++covered[static_cast<size_t>(place)];
+  found.each_once = std::ranges::all_of(covered, [](int times) { return times == 1; });
   return found;
 }
 
@@ -62,7 +65,8 @@ Places find_places(const Node& node, const std::vector<int64_t>& x) {
 template <typename T>
 void max_pool(const Places& p, const T* x, T* y, uint8_t* taps) {
   const int64_t c = p.channels;
-  const double cost = static_cast<double>(c) * 2;
+  const RowFunctions<T>& rows = row_functions<T>();
+  const double cost = static_cast<double>(c);
   parallel_for(p.images * p.outputs, cost, [&](int64_t first, int64_t last) {
     for (int64_t unit = first; unit < last; ++unit) {
       const int64_t image = unit / p.outputs, output = unit % p.outputs;
@@ -75,15 +79,10 @@ void max_pool(const Places& p, const T* x, T* y, uint8_t* taps) {
       if (chosen) std::fill_n(chosen, c, uint8_t{0});
       for (int64_t t = begin; t < end; ++t) {
         const T* row = from + p.place[static_cast<size_t>(t)] * c;
-        const auto number = static_cast<uint8_t>(t - begin);
         if (chosen) {
-          for (int64_t i = 0; i < c; ++i) {
-            const bool larger = row[i] > best[i];
-            best[i] = larger ? row[i] : best[i];
-            chosen[i] = larger ? number : chosen[i];
-          }
+          rows.max_with_tap(best, chosen, row, static_cast<uint8_t>(t - begin), c);
         } else {
-          for (int64_t i = 0; i < c; ++i) best[i] = row[i] > best[i] ? row[i] : best[i];
+          rows.max(best, row, c);
         }
       }
     }
@@ -93,11 +92,13 @@ void max_pool(const Places& p, const T* x, T* y, uint8_t* taps) {
 template <typename T>
 void max_pool_grad(const Places& p, const T* dy, const uint8_t* taps, T* dx) {
   const int64_t c = p.channels;
-  const double cost = static_cast<double>(p.inputs * c);
+  const RowFunctions<T>& rows = row_functions<T>();
+  const auto put = p.each_once ? rows.set_where_tap : rows.add_where_tap;
+  const double cost = static_cast<double>(p.inputs * c) * 0.5;
   parallel_for(p.images, cost, [&](int64_t first, int64_t last) {
     for (int64_t image = first; image < last; ++image) {
       T* to = dx + image * p.inputs * c;
-      std::fill_n(to, p.inputs * c, T(0));
+      if (!p.each_once) std::fill_n(to, p.inputs * c, T(0));
       for (int64_t output = 0; output < p.outputs; ++output) {
         const T* from = dy + (image * p.outputs + output) * c;
         const uint8_t* chosen = taps + (image * p.outputs + output) * c;
@@ -105,8 +106,7 @@ void max_pool_grad(const Places& p, const T* dy, const uint8_t* taps, T* dx) {
         const int64_t count = p.begin[static_cast<size_t>(output) + 1] - begin;
         for (int64_t t = 0; t < count; ++t) {
           T* row = to + p.place[static_cast<size_t>(begin + t)] * c;
-          const auto number = static_cast<uint8_t>(t);
-          for (int64_t i = 0; i < c; ++i) row[i] += chosen[i] == number ? from[i] : T(0);
+          put(row, from, chosen, static_cast<uint8_t>(t), c);
         }
       }
     }

@@ -5,6 +5,7 @@
 
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/rows.h"
 
 namespace onward {
 namespace {
@@ -74,14 +75,18 @@ template <typename T>
 struct Add {
   static constexpr T kStart = T(0);
   static T apply(T a, T b) { return a + b; }
+  static void row(T* sum, const T* x, int64_t n) { row_functions<T>().add(sum, x, n); }
 };
 template <typename T>
 struct Largest {
   static constexpr T kStart = -std::numeric_limits<T>::infinity();
   static T apply(T a, T b) { return a != a || a > b ? a : b; }
+  static void row(T* best, const T* x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) best[i] = apply(best[i], x[i]);
+  }
 };
 
-/// Eight chains of additions, so that they do not wait for one another.
+/// Sixteen chains of additions, so that they do not wait for one another.
 template <typename T, typename F>
 T reduce_row(const T* x, int64_t n) {
   constexpr int64_t kChains = 16;
@@ -123,7 +128,7 @@ void reduce(const T* x, T* y, const Runs& runs, T* partial, T divisor) {
       for (int64_t b = first; b < last; ++b) {
         T* sum = partial + b * n;
         for (int64_t r = runs.reduced * b / blocks; r < runs.reduced * (b + 1) / blocks; ++r) {
-          for (int64_t i = 0; i < n; ++i) sum[i] = F::apply(sum[i], from[r * n + i]);
+          F::row(sum, from + r * n, n);
         }
       }
     });

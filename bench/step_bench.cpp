@@ -1,5 +1,6 @@
-// Times training steps, for the benchmarks: step_tool MODEL BATCH SECONDS prints one line of JSON.
-// Open dimensions of inputs become BATCH; floats are random, integers are 0 to 9.
+// Times training steps: step_bench MODEL BATCH SECONDS THREADS prints one line of JSON, as
+// bench/measure.py does for the peers. Open dimensions of inputs become BATCH; floats are random,
+// integers are 0 to 9.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 
 #include "ir/load.h"
@@ -39,8 +41,25 @@ Tensor random_tensor(const Type& type, int64_t batch) {
   return Tensor::of<float>(dims, values);
 }
 
-void run(const std::string& file, int64_t batch, double seconds, bool explain) {
-  const auto start = Clock::now();
+/// The seconds since the harness started this process.
+double since_process_start() {
+  const char* started = std::getenv("BENCH_STARTED");
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double seconds = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  return started ? seconds - std::atof(started) : 0;
+}
+
+struct Options {
+  std::string model;
+  int64_t batch;
+  double seconds;
+  int threads;
+  bool explain;
+};
+
+void run(const Options& options) {
+  const auto& [file, batch, seconds, threads, explain] = options;
   Model model = load(file);
   TensorMap inputs;
   for_each_top_level_graph(model, [&](const Graph& graph, GraphRole role) {
@@ -49,9 +68,9 @@ void run(const std::string& file, int64_t batch, double seconds, bool explain) {
       inputs.insert_or_assign(input->name(), random_tensor(input->type, batch));
     }
   });
-  Trainer trainer(std::move(model));
+  Trainer trainer(std::move(model), {.threads = threads});
   trainer.step(inputs);
-  const double first = seconds_since(start);
+  const double first = since_process_start();
   std::vector<double> times;
   const auto begun = Clock::now();
   while (seconds_since(begun) < seconds || times.size() < 3) {
@@ -62,23 +81,27 @@ void run(const std::string& file, int64_t batch, double seconds, bool explain) {
   std::ranges::sort(times);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print(
-      "{{\"peer\": \"onward\", \"step_ms\": {:.3f}, \"min_ms\": {:.3f}, \"n\": {}, "
-      "\"first_step_s\": {:.3f}, \"peak_mb\": {}}}\n",
-      1e3 * times[times.size() / 2], 1e3 * times[0], times.size(), first, usage.ru_maxrss / 1024);
   if (explain) fmt::print("{}", trainer.explain());
+  fmt::print(
+      "{{\"peer\": \"onward\", \"step_ms\": {:.4f}, \"first_step_s\": {:.4f}, \"peak_mb\": {}, "
+      "\"steps\": {}}}\n",
+      1e3 * times[times.size() / 2], first, usage.ru_maxrss / 1024, times.size());
 }
 
 }  // namespace
 }  // namespace onward
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    fmt::print(stderr, "usage: step_tool MODEL BATCH SECONDS [--explain]\n");
+  if (argc < 5) {
+    fmt::print(stderr, "usage: step_bench MODEL BATCH SECONDS THREADS [--explain]\n");
     return 1;
   }
   try {
-    onward::run(argv[1], std::atoll(argv[2]), std::atof(argv[3]), argc > 4);
+    onward::run({.model = argv[1],
+                 .batch = std::atoll(argv[2]),
+                 .seconds = std::atof(argv[3]),
+                 .threads = std::atoi(argv[4]),
+                 .explain = argc > 5});
   } catch (const onward::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

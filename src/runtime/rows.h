@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+namespace onward {
+
+/// Loops over the channels of one place, which lie side by side; compiled for the machine at hand
+/// like the tile functions.
+template <typename T>
+struct RowFunctions {
+  /// best = max(best, row)
+  void (*max)(T* best, const T* row, int64_t n);
+  /// The same, noting the tap where the row wins.
+  void (*max_with_tap)(T* best, uint8_t* chosen, const T* row, uint8_t tap, int64_t n);
+  /// to = from where the tap was chosen, else zero; or added to it.
+  void (*set_where_tap)(T* to, const T* from, const uint8_t* chosen, uint8_t tap, int64_t n);
+  void (*add_where_tap)(T* to, const T* from, const uint8_t* chosen, uint8_t tap, int64_t n);
+  /// sum += row
+  void (*add)(T* sum, const T* row, int64_t n);
+};
+
+template <typename T>
+const RowFunctions<T>& row_functions();
+
+}  // namespace onward
