@@ -60,11 +60,11 @@ const Schema* schema_of(std::string_view domain, std::string_view op, int64_t op
                                         std::string(domain));
 }
 
-/// Why no chain of rules leads from that version of an operator to the newest, or nothing.
-std::optional<std::string> missing_rule(std::string_view domain, std::string_view op, int since) {
-  const int64_t newest = newest_opset(domain).value();
+/// Why no chain of rules leads from that version of an operator to the one of `opset`, or nothing.
+std::optional<std::string> missing_rule(std::string_view domain, std::string_view op, int since,
+                                        int64_t opset) {
   for (;;) {
-    const Schema* last = schema_of(domain, op, newest);
+    const Schema* last = schema_of(domain, op, opset);
     const bool at_end = last->since_version() == since;
     if (at_end && !last->deprecated()) return std::nullopt;
     const LiftStep* step = at_end ? nullptr : find_step(domain, op, since);
@@ -131,7 +131,8 @@ std::optional<std::string> misfit(const Node& node, const Schema& schema) {
 
 class Lifter {
  public:
-  explicit Lifter(Model& model) : model_(model) {}
+  /// Up to `opset` of ai.onnx; other domains go to their newest.
+  Lifter(Model& model, int64_t opset) : model_(model), opset_(opset) {}
 
   void lift(const Graph& graph) {
     for (const auto& node : graph.nodes()) {
@@ -143,18 +144,18 @@ class Lifter {
   std::vector<Unliftable> take_unliftable() { return std::move(unliftable_); }
 
  private:
-  /// Brings one node to its newest form, or says why that can't be done.
+  /// Brings one node to the form of the wanted opset, or says why that can't be done.
   std::optional<std::string> lift(Node& node) {
-    const auto newest = newest_opset(node.domain);
-    if (!newest || node.opset == *newest) return std::nullopt;
+    const auto wanted = node.domain.empty() ? opset_ : newest_opset(node.domain);
+    if (!wanted || node.opset == *wanted) return std::nullopt;
     const std::string form = fmt::format("{} of opset {}", printable(node.op), node.opset);
-    if (node.opset > *newest) return fmt::format("{} is newer than opset {}", form, *newest);
+    if (node.opset > *wanted) return fmt::format("{} is newer than opset {}", form, *wanted);
     const Schema* schema = schema_of(node.domain, node.op, node.opset);
     if (!schema) return fmt::format("{} does not exist", form);
-    if (auto reason = missing_rule(node.domain, node.op, schema->since_version())) {
+    if (auto reason = missing_rule(node.domain, node.op, schema->since_version(), *wanted)) {
       return fmt::format("{} {}", form, *reason);
     }
-    for (; schema->since_version() != schema_of(node.domain, node.op, *newest)->since_version();
+    for (; schema->since_version() != schema_of(node.domain, node.op, *wanted)->since_version();
          schema = schema_of(node.domain, node.op, node.opset)) {
       auto reason = misfit(node, *schema);
       if (!reason) {
@@ -162,7 +163,7 @@ class Lifter {
       }
       if (reason) return fmt::format("{} can't be lifted: {}", form, *reason);
     }
-    node.opset = *newest;
+    node.opset = *wanted;
     return std::nullopt;
   }
 
@@ -172,7 +173,7 @@ class Lifter {
       infer_types(model_, ignored);
       types_are_complete_ = true;
     }
-    Rewrite rewrite(node, names(), newest_opset("").value());
+    Rewrite rewrite(node, names(), *opset_);
     try {
       step.rule(rewrite);
     } catch (const Error& refusal) {
@@ -189,6 +190,7 @@ class Lifter {
   }
 
   Model& model_;
+  std::optional<int64_t> opset_;
   std::optional<Names> names_;
   bool types_are_complete_ = false;
   std::vector<Unliftable> unliftable_;
@@ -208,27 +210,55 @@ void import_newest_opsets(Model& model) {
   }
 }
 
+bool already(const std::vector<Unliftable>& list, const Node& node) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](const Unliftable& each) { return each.node == &node; });
+}
+
+void refuse(const std::vector<Unliftable>& unliftable, const std::string& wanted) {
+  if (unliftable.empty()) return;
+  std::map<std::string, std::vector<std::string>> nodes_by_reason;
+  for (const Unliftable& each : unliftable) {
+    nodes_by_reason[each.reason].push_back(fmt::format("'{}'", printable(each.node->label())));
+  }
+  std::string message =
+      fmt::format("some operators are in a form that can't be lifted to {}:", wanted);
+  for (const auto& [reason, nodes] : nodes_by_reason) {
+    message += fmt::format("\n  {} (node {})", reason, fmt::join(nodes, ", "));
+  }
+  throw Error(message);
+}
+
 }  // namespace
 
 std::vector<Unliftable> lift_where_possible(Model& model) {
-  Lifter lifter(model);
+  Lifter lifter(model, newest_opset("").value());
   for_each_top_level_graph(model, [&lifter](const Graph& graph, GraphRole) { lifter.lift(graph); });
   auto unliftable = lifter.take_unliftable();
   if (unliftable.empty()) import_newest_opsets(model);
   return unliftable;
 }
 
-void lift(Model& model) {
-  std::map<std::string, std::vector<std::string>> nodes_by_reason;
-  for (const Unliftable& each : lift_where_possible(model)) {
-    nodes_by_reason[each.reason].push_back(fmt::format("'{}'", printable(each.node->label())));
+void lift(Model& model) { refuse(lift_where_possible(model), "the newest"); }
+
+void lift_to(Model& model, int64_t opset) {
+  Lifter lifter(model, opset);
+  for_each_top_level_graph(model, [&lifter](const Graph& graph, GraphRole) { lifter.lift(graph); });
+  auto unliftable = lifter.take_unliftable();
+  // Rules write what they add as the newest opset has it, which an older one may not know.
+  for_each_top_level_graph(model, [&](const Graph& graph, GraphRole) {
+    for_each_node(graph, [&](const Node& node) {
+      if (!node.domain.empty()) return;
+      const Schema* schema = schema_of("", node.op, opset);
+      const auto reason = schema ? misfit(node, *schema) : std::optional<std::string>("is newer");
+      if (!reason || already(unliftable, node)) return;
+      unliftable.push_back({&node, fmt::format("{}: {}", printable(node.op), *reason)});
+    });
+  });
+  refuse(unliftable, fmt::format("opset {}", opset));
+  for (OpsetImport& import : model.opsets) {
+    if (import.domain.empty()) import.version = opset;
   }
-  if (nodes_by_reason.empty()) return;
-  std::string message = "some operators are in a form that can't be lifted to the newest:";
-  for (const auto& [reason, nodes] : nodes_by_reason) {
-    message += fmt::format("\n  {} (node {})", reason, fmt::join(nodes, ", "));
-  }
-  throw Error(message);
 }
 
 std::optional<int64_t> newest_opset(std::string_view domain) {
@@ -241,7 +271,8 @@ std::optional<int64_t> newest_opset(std::string_view domain) {
 std::vector<OperatorForm> unliftable_forms() {
   std::vector<OperatorForm> forms;
   for (const Schema& schema : onnx::OpSchemaRegistry::get_all_schemas_with_history()) {
-    auto reason = missing_rule(schema.domain(), schema.Name(), schema.since_version());
+    auto reason = missing_rule(schema.domain(), schema.Name(), schema.since_version(),
+                               newest_opset(schema.domain()).value());
     if (!reason) continue;
     forms.push_back({schema.domain(), schema.Name(), schema.since_version(), std::move(*reason)});
   }

@@ -25,6 +25,10 @@ std::vector<Unliftable> lift_where_possible(Model& model);
 /// operator, version and node that could not be lifted.
 void lift(Model& model);
 
+/// Rewrites every node of ai.onnx of an older opset into the form that `opset` has, and sets the
+/// import; throws an Error that names every node for which that can't be done.
+void lift_to(Model& model, int64_t opset);
+
 /// The newest version of a domain of the standard, or nothing for a domain that is not one.
 std::optional<int64_t> newest_opset(std::string_view domain);
 

@@ -59,8 +59,8 @@ enum class BatchVariance : uint8_t { biased, unbiased };
 /// What a user says about a training, and all that `prepare` needs beside the model.
 struct Recipe {
   LossKind loss = LossKind::softmax_cross_entropy;
-  /// For a custom loss: inputs named like outputs of the model, and others, which become inputs of
-  /// the step (labels); its one output is the loss, a scalar.
+  /// For a custom loss: inputs named like outputs (or inputs) of the model, and others, which
+  /// become inputs of the step (labels); its one output is the loss, a scalar.
   std::shared_ptr<const Model> loss_graph;
   /// The model's output that the loss reads; may be left empty where there is only one.
   std::string output;

@@ -1,0 +1,201 @@
+#include "recipe/loss.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/clone.h"
+#include "onward/error.h"
+
+namespace onward {
+namespace {
+
+std::string names_of(std::span<Value* const> values) {
+  std::vector<std::string> names;
+  for (const Value* value : values) names.push_back(fmt::format("'{}'", value->name()));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Value* find_output(const Model& model, const std::string& name) {
+  const auto outputs = model.graph->outputs();
+  if (outputs.empty()) throw Error("the model has no output for a loss to read");
+  if (name.empty()) {
+    if (outputs.size() == 1) return outputs[0];
+    throw Error(fmt::format("the model has {} outputs, so say which one the loss reads: {}",
+                            outputs.size(), names_of(outputs)));
+  }
+  const auto found = std::find_if(outputs.begin(), outputs.end(),
+                                  [&](const Value* value) { return value->name() == name; });
+  if (found == outputs.end()) {
+    throw Error(fmt::format("the model has no output '{}': it has {}", name, names_of(outputs)));
+  }
+  return *found;
+}
+
+/// A model's last function that a loss has inside itself.
+struct LastFunction {
+  LossKind loss;
+  std::string_view op;
+};
+
+constexpr LastFunction kLastFunctions[] = {
+    {LossKind::softmax_cross_entropy, "Softmax"},
+    {LossKind::softmax_cross_entropy, "LogSoftmax"},
+    {LossKind::bce_with_logits, "Sigmoid"},
+};
+
+/// The loss has its classes in dimension 1; a Softmax along another one is no part of it.
+bool is_over_classes(const Node& node) {
+  if (node.op == "Sigmoid") return true;
+  const int64_t axis = node.int_or("axis", -1);
+  return axis == 1 || (axis < 0 && rank(node.input(0)) == 1 - axis);
+}
+
+Value* behind_identities(Value* value) {
+  while (value->producer() && value->producer()->domain.empty() &&
+         value->producer()->op == "Identity") {
+    value = value->producer()->input(0);
+  }
+  return value;
+}
+
+void require_floats(const Value& prediction) {
+  if (!prediction.type.known()) return;
+  if (prediction.type.is_tensor() && is_float(prediction.type.dtype)) return;
+  throw Error(fmt::format("the loss can't read '{}': it is {}, not a tensor of floats",
+                          prediction.name(), to_string(prediction.type)));
+}
+
+Type label_type(LossKind loss, const Type& prediction) {
+  if (loss != LossKind::softmax_cross_entropy) {
+    return Type::tensor(prediction.dtype, prediction.shape);
+  }
+  std::optional<Shape> shape = prediction.shape;
+  if (shape) shape->erase(shape->begin() + 1);  // the classes
+  return Type::tensor(DType::i64, shape);
+}
+
+Expr mean_of_all(Expr x) {
+  return x.builder().add("ReduceMean", {x.value()}, x.dtype(), {{"keepdims", int64_t{0}}});
+}
+
+Expr softmax_cross_entropy(Algorithm&, Expr logits, Expr label) {
+  return logits.builder().add("SoftmaxCrossEntropyLoss", values({logits, label}), logits.dtype(),
+                              {{"reduction", std::string("mean")}});
+}
+
+Expr mse(Algorithm&, Expr prediction, Expr label) {
+  const Expr difference = prediction - label;
+  return mean_of_all(difference * difference);
+}
+
+// max(x, 0) - x z + log(1 + exp(-|x|)), with (x + |x|) / 2 for max(x, 0): so its derivative at 0,
+// where a model that starts from zeros is, is the true one, 1/2 - z.
+Expr bce_with_logits(Algorithm& algorithm, Expr x, Expr z) {
+  const auto number = [&](const std::string& name, double value) {
+    return x.builder().expr(algorithm.constant(name, value, x.dtype()));
+  };
+  const Expr magnitude = x.builder().add("Abs", {x.value()}, x.dtype());
+  const Expr positive_part = (x + magnitude) * number("half", 0.5);
+  return mean_of_all(positive_part - x * z + log(number("one", 1) + exp(-magnitude)));
+}
+
+}  // namespace
+
+LossInput find_loss_input(const Model& model, LossKind loss, const std::string& output) {
+  Value* prediction = find_output(model, output);
+  require_floats(*prediction);
+  LossInput input{prediction, {}};
+  const Value* last = behind_identities(prediction);
+  for (const LastFunction& each : kLastFunctions) {
+    const Node* node = last->producer();
+    if (each.loss != loss || !node || !node->domain.empty() || node->op != each.op) continue;
+    if (!is_over_classes(*node)) continue;
+    input.prediction = node->input(0);
+    input.note =
+        fmt::format("the loss reads '{}', before the {} that makes '{}': it works on logits",
+                    input.prediction->name(), node->op, prediction->name());
+  }
+  const auto dimensions = rank(input.prediction);
+  if (loss == LossKind::softmax_cross_entropy && dimensions && *dimensions < 2) {
+    throw Error(fmt::format("softmax_cross_entropy needs classes in dimension 1, but '{}' is {}",
+                            input.prediction->name(), to_string(input.prediction->type)));
+  }
+  return input;
+}
+
+WrittenLoss write_loss(Algorithm& algorithm, LossKind loss, Value* prediction) {
+  Value* label = algorithm.add_input("label", label_type(loss, prediction->type));
+  Builder builder = algorithm.builder("loss/");
+  using Write = Expr (*)(Algorithm&, Expr, Expr);
+  const Write write = loss == LossKind::softmax_cross_entropy ? softmax_cross_entropy
+                      : loss == LossKind::mse                 ? mse
+                                                              : bce_with_logits;
+  Value* result = write(algorithm, builder.expr(prediction), builder.expr(label)).value();
+  algorithm.rename(result, "loss");
+  result->type = Type::tensor(prediction->type.dtype, Shape{});
+  return {result, label};
+}
+
+void check_custom_loss(const Model& model, const Graph& loss) {
+  const auto outputs = model.graph->outputs();
+  const bool reads_the_model =
+      std::any_of(loss.inputs().begin(), loss.inputs().end(), [&](const Value* input) {
+        return std::any_of(outputs.begin(), outputs.end(),
+                           [&](const Value* output) { return output->name() == input->name(); });
+      });
+  if (!reads_the_model) {
+    throw Error(
+        fmt::format("no input of the loss has the name of an output of the model: it has "
+                    "{}, the model {}",
+                    names_of(loss.inputs()), names_of(outputs)));
+  }
+  if (loss.outputs().size() != 1) {
+    throw Error(fmt::format("the loss must have one output, a scalar, but has {}: {}",
+                            loss.outputs().size(), names_of(loss.outputs())));
+  }
+  const Type& type = loss.outputs()[0]->type;
+  const bool scalar = !type.shape || type.shape->empty();
+  if (type.known() && !(type.is_tensor() && is_float(type.dtype) && scalar)) {
+    throw Error(fmt::format("the output '{}' of the loss is {}, not a scalar float",
+                            loss.outputs()[0]->name(), to_string(type)));
+  }
+}
+
+WrittenLoss write_custom_loss(Algorithm& algorithm, const Graph& loss, const FindOutput& find) {
+  ValueMap map;
+  for (const Value* input : loss.inputs()) {
+    if (input->initializer()) continue;  // a constant that old files list as an input too
+    Value* output = find(input->name());
+    if (!output) {
+      map[input] = algorithm.add_input(input->name(), input->type);
+      continue;
+    }
+    if (const auto reason = conflict(input->type, output->type)) {
+      throw Error(fmt::format("the loss wants '{}' as {}, but the model gives {}: {}",
+                              input->name(), to_string(input->type), to_string(output->type),
+                              *reason));
+    }
+    map[input] = output;
+  }
+  for (const Value* value : loss.initializers()) {
+    if (!value->tensor()) {
+      throw Error(fmt::format("'{}' of the loss is a sparse tensor", value->name()));
+    }
+    map[value] = algorithm.add_state(value->name(), *value->tensor());
+  }
+  for (const auto& node : loss.nodes()) {
+    const Node* copy = clone_node(*node, algorithm.graph(), map);
+    for (const auto& output : copy->outputs()) {
+      if (output) algorithm.rename(output.get(), output->name());
+    }
+  }
+  Value* result = mapped(map, loss.outputs()[0]);
+  if (&result->graph() != &algorithm.graph() || !result->producer()) {
+    throw Error(fmt::format("the output '{}' of the loss is computed by no node of it",
+                            loss.outputs()[0]->name()));
+  }
+  return {result, nullptr};
+}
+
+}  // namespace onward

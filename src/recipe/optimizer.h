@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+
+#include "recipe/algorithm.h"
+
+namespace onward {
+
+/// A parameter with the gradient that the step computed for it.
+struct ParameterGradient {
+  Value* parameter;
+  Value* gradient;
+};
+
+/// What an optimizer keeps from step to step.
+struct OptimizerState {
+  Value* learning_rate = nullptr;
+  Value* step = nullptr;                 // where it counts steps
+  std::vector<std::vector<Slot>> slots;  // of each parameter
+};
+
+/// Writes one step of the optimizer: nodes, state and updates.
+OptimizerState write_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
+                               std::span<const ParameterGradient> parameters);
+
+/// Throws an Error where a number of the settings can't be meant, or is one that its formula does
+/// not know.
+void check_settings(const OptimizerSettings& settings);
+
+/// What a user should know of the settings: attributes that float32 can't hold.
+std::vector<std::string> optimizer_notes(const OptimizerSettings& settings);
+
+// One file a formula.
+OptimizerState write_torch_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
+                                     std::span<const ParameterGradient> parameters);
+OptimizerState write_keras_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
+                                     std::span<const ParameterGradient> parameters);
+OptimizerState write_onnx_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
+                                    std::span<const ParameterGradient> parameters);
+
+}  // namespace onward

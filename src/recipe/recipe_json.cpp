@@ -1,0 +1,94 @@
+#include "recipe/recipe_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "onward/error.h"
+
+namespace onward {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+
+struct NumberField {
+  const char* name;
+  double OptimizerSettings::* member;
+};
+
+constexpr NumberField kNumbers[] = {
+    {"learning_rate", &OptimizerSettings::learning_rate},
+    {"weight_decay", &OptimizerSettings::weight_decay},
+    {"momentum", &OptimizerSettings::momentum},
+    {"dampening", &OptimizerSettings::dampening},
+    {"beta1", &OptimizerSettings::beta1},
+    {"beta2", &OptimizerSettings::beta2},
+    {"epsilon", &OptimizerSettings::epsilon},
+    {"rate_decay", &OptimizerSettings::rate_decay},
+    {"initial_accumulator", &OptimizerSettings::initial_accumulator},
+};
+
+Json optimizer_json(const OptimizerSettings& settings) {
+  Json json = {{"kind", to_string(settings.kind)}, {"formula", to_string(settings.formula)}};
+  for (const NumberField& field : kNumbers) json[field.name] = settings.*field.member;
+  return json;
+}
+
+OptimizerSettings optimizer_from(const Json& json) {
+  OptimizerSettings settings;
+  settings.kind = optimizer_kind(json.at("kind").get<std::string>());
+  settings.formula = formula_of(json.at("formula").get<std::string>());
+  for (const NumberField& field : kNumbers) {
+    settings.*field.member = json.at(field.name).get<double>();
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::string to_json(const RecipeHint& hint) {
+  const Recipe& recipe = hint.recipe;
+  Json json;
+  json["version"] = kVersion;
+  json["loss"] = to_string(recipe.loss);
+  json["output"] = recipe.output;
+  json["reads"] = hint.reads;
+  json["optimizer"] = optimizer_json(recipe.optimizer);
+  json["train"] = recipe.train;
+  json["freeze"] = recipe.freeze;
+  json["batch_norm"] = to_string(recipe.batch_norm);
+  json["batch_variance"] = to_string(recipe.batch_variance);
+  json["batch_momentum"] = recipe.batch_momentum ? Json(*recipe.batch_momentum) : Json(nullptr);
+  json["dropout"] = recipe.dropout;
+  return json.dump();
+}
+
+RecipeHint hint_from_json(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version") != kVersion) {
+      throw Error(fmt::format("a recipe of version {}", json.at("version").dump()));
+    }
+    RecipeHint hint;
+    Recipe& recipe = hint.recipe;
+    recipe.loss = loss_kind(json.at("loss").get<std::string>());
+    recipe.output = json.at("output").get<std::string>();
+    hint.reads = json.at("reads").get<std::string>();
+    recipe.optimizer = optimizer_from(json.at("optimizer"));
+    recipe.train = json.at("train").get<std::vector<std::string>>();
+    recipe.freeze = json.at("freeze").get<std::vector<std::string>>();
+    recipe.batch_norm = batch_norm_mode(json.at("batch_norm").get<std::string>());
+    recipe.batch_variance = batch_variance_of(json.at("batch_variance").get<std::string>());
+    if (!json.at("batch_momentum").is_null()) {
+      recipe.batch_momentum = json.at("batch_momentum").get<double>();
+    }
+    recipe.dropout = json.at("dropout").get<bool>();
+    return hint;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(fmt::format("no recipe: {}", error.what()));
+  }
+}
+
+}  // namespace onward
