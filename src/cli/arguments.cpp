@@ -70,6 +70,10 @@ Argument Command::option(const std::string& names, std::vector<std::string>* val
   return Argument(add(app_, names, values, help)->allow_extra_args(false));
 }
 
+Argument Command::number(const std::string& names, double* value, const std::string& help) {
+  return Argument(add(app_, names, value, help));
+}
+
 Argument Command::flag(const std::string& names, bool* value, const std::string& help) {
   return Argument(app_->add_flag(names, *value, help));
 }

@@ -49,6 +49,8 @@ class Command {
   Argument option(const std::string& names, double* value, const std::string& help);
   Argument option(const std::string& names, std::vector<std::string>* values,
                   const std::string& help);
+  /// A number without a default, such as one that depends on other options.
+  Argument number(const std::string& names, double* value, const std::string& help);
   Argument flag(const std::string& names, bool* value, const std::string& help);
   /// A list takes all that is left.
   Argument positional(const std::string& name, std::string* value, const std::string& help);

@@ -15,6 +15,7 @@ struct Exit {
 // Each adds one command; its file has the same name.
 void add_check(CommandLine& line);
 void add_example(CommandLine& line);
+void add_prepare(CommandLine& line);
 void add_show(CommandLine& line);
 
 }  // namespace onward::cli

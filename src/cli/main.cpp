@@ -16,6 +16,7 @@ int run(int argc, char** argv) {
   CommandLine line("onward", "Makes ONNX models trainable, and trains them", std::string(kVersion));
   add_check(line);
   add_show(line);
+  add_prepare(line);
   add_example(line);
   return line.run(argc, argv) ? kDone : kRefused;
 }

@@ -179,6 +179,7 @@ WrittenLoss write_custom_loss(Algorithm& algorithm, const Graph& loss, const Fin
     map[input] = output;
   }
   for (const Value* value : loss.initializers()) {
+    if (value->uses().empty()) continue;
     if (!value->tensor()) {
       throw Error(fmt::format("'{}' of the loss is a sparse tensor", value->name()));
     }

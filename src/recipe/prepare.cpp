@@ -156,7 +156,8 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
   }
   Built built = build_training(model, plan);
   note_missing_gradients(built, plan.parameters, prepared.notes);
-  RecipeHint hint{recipe, plan.prediction ? plan.prediction->name() : ""};
+  RecipeHint hint{recipe, {}};
+  for (const Value* read : loss_targets(model, plan)) hint.reads.push_back(read->name());
   built.info.algorithm->metadata.emplace_back(kRecipeKey, to_json(hint));
   model.training.push_back(std::move(built.info));
   import_training_domain(model);

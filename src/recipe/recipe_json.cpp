@@ -75,7 +75,7 @@ RecipeHint hint_from_json(const std::string& text) {
     Recipe& recipe = hint.recipe;
     recipe.loss = loss_kind(json.at("loss").get<std::string>());
     recipe.output = json.at("output").get<std::string>();
-    hint.reads = json.at("reads").get<std::string>();
+    hint.reads = json.at("reads").get<std::vector<std::string>>();
     recipe.optimizer = optimizer_from(json.at("optimizer"));
     recipe.train = json.at("train").get<std::vector<std::string>>();
     recipe.freeze = json.at("freeze").get<std::vector<std::string>>();

@@ -7,11 +7,11 @@ namespace onward {
 /// The metadata of an algorithm's graph under which a recipe is kept.
 inline constexpr std::string_view kRecipeKey = "onward.recipe";
 
-/// A recipe as it is kept in a file, with the name of what the loss reads (empty for a custom
-/// loss). The graph of a custom loss is not part of it: the algorithm has it.
+/// A recipe as it is kept in a file, with the names of what the loss reads in the inference graph.
+/// The graph of a custom loss is not part of it: the algorithm has it.
 struct RecipeHint {
   Recipe recipe;
-  std::string reads;
+  std::vector<std::string> reads;
 };
 
 std::string to_json(const RecipeHint& hint);

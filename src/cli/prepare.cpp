@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "ir/load.h"
+#include "ir/save.h"
+#include "ir/utf8.h"
+#include "onward/error.h"
+#include "recipe/recipe.h"
+
+namespace onward::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A number that the user may leave to the optimizer's own default.
+struct Number {
+  const char* option;
+  double OptimizerSettings::* member;
+  const char* help;
+};
+
+constexpr Number kNumbers[] = {
+    {"--lr", &OptimizerSettings::learning_rate, "the learning rate"},
+    {"--weight-decay", &OptimizerSettings::weight_decay, "how much weights shrink"},
+    {"--momentum", &OptimizerSettings::momentum, "of momentum and nesterov"},
+    {"--dampening", &OptimizerSettings::dampening, "of momentum, in torch's and onnx's formulas"},
+    {"--beta1", &OptimizerSettings::beta1, "of adam and adamw"},
+    {"--beta2", &OptimizerSettings::beta2, "of adam and adamw"},
+    {"--epsilon", &OptimizerSettings::epsilon, "of adam, adamw and adagrad"},
+    {"--rate-decay", &OptimizerSettings::rate_decay, "of adagrad, in torch's and onnx's formulas"},
+    {"--initial-accumulator", &OptimizerSettings::initial_accumulator, "of adagrad"},
+};
+
+struct Options {
+  std::string model, out, loss, output;
+  std::string optimizer = "adam", formula = "torch", batch_norm = "frozen";
+  std::string batch_variance = "biased", dropout = "on";
+  double numbers[std::size(kNumbers)] = {};
+  double batch_momentum = 0;
+  std::vector<Argument> given;  // one for each number
+  std::vector<Argument> given_momentum;
+  std::vector<std::string> train, freeze;
+  bool json = false, full = false;
+};
+
+bool is_file(const std::string& loss) {
+  return loss.ends_with(".onnx") || loss.ends_with(".onnxtxt");
+}
+
+Recipe recipe_from(const Options& options) {
+  Recipe recipe;
+  if (is_file(options.loss)) {
+    recipe.loss = LossKind::custom;
+    recipe.loss_graph = std::make_shared<const Model>(load(options.loss));
+  } else {
+    recipe.loss = loss_kind(options.loss);
+    if (recipe.loss == LossKind::custom) {
+      throw Error("a custom loss is an ONNX file: --loss FILE.onnx");
+    }
+  }
+  recipe.output = options.output;
+  recipe.optimizer =
+      default_settings(optimizer_kind(options.optimizer), formula_of(options.formula));
+  for (size_t i = 0; i < std::size(kNumbers); ++i) {
+    if (options.given[i].given()) recipe.optimizer.*kNumbers[i].member = options.numbers[i];
+  }
+  recipe.train = options.train;
+  recipe.freeze = options.freeze;
+  recipe.batch_norm = batch_norm_mode(options.batch_norm);
+  recipe.batch_variance = batch_variance_of(options.batch_variance);
+  if (options.given_momentum[0].given()) recipe.batch_momentum = options.batch_momentum;
+  recipe.dropout = options.dropout == "on";
+  return recipe;
+}
+
+Json describe(const Options& options, const Prepared& prepared) {
+  Json json;
+  json["model"] = options.model;
+  json["output"] = options.out;
+  json["opset"] = prepared.model.opset("").value_or(0);
+  json["ir_version"] = prepared.model.ir_version;
+  const TrainingInfo& info = prepared.model.training.back();
+  json["inputs"] = Json::array();
+  for (const Graph* graph : {prepared.model.graph.get(), info.algorithm.get()}) {
+    for (const Value* input : graph->inputs()) {
+      if (input->initializer()) continue;
+      json["inputs"].push_back({{"name", input->name()}, {"type", to_string(input->type)}});
+    }
+  }
+  json["loss"] = info.algorithm->outputs()[0]->name();
+  json["tensors"] = Json::array();
+  for (const Decision& each : prepared.decisions) {
+    json["tensors"].push_back({{"name", each.name},
+                               {"type", to_string(each.type)},
+                               {"trained", each.trained},
+                               {"reason", each.reason}});
+  }
+  json["notes"] = prepared.notes;
+  return json;
+}
+
+/// A terminal shows the beginning of a long list; a pipe, a file and --full get all of it.
+void print_decisions(const Options& options, const Prepared& prepared, bool trained) {
+  const size_t most =
+      options.full || ::isatty(STDOUT_FILENO) == 0 ? std::numeric_limits<size_t>::max() : 20;
+  std::vector<const Decision*> list;
+  int64_t elements = 0;
+  size_t width = 0;
+  for (const Decision& each : prepared.decisions) {
+    if (each.trained != trained) continue;
+    list.push_back(&each);
+    elements += element_count(*each.type.shape).value_or(0);
+    if (list.size() <= most) width = std::max(width, each.name.size());
+  }
+  if (list.empty()) return;
+  fmt::print("{} ({} tensor{}, {} number{})\n", trained ? "trained" : "not trained", list.size(),
+             list.size() == 1 ? "" : "s", elements, elements == 1 ? "" : "s");
+  for (size_t i = 0; i < std::min(most, list.size()); ++i) {
+    fmt::print("  {:<{}}  {}  {}\n", printable(list[i]->name), width, to_string(list[i]->type),
+               printable(list[i]->reason));
+  }
+  if (list.size() > most) {
+    fmt::print("  ... and {} more (--full shows all)\n", list.size() - most);
+  }
+}
+
+void print_text(const Options& options, const Prepared& prepared, const Json& json) {
+  print_decisions(options, prepared, true);
+  print_decisions(options, prepared, false);
+  for (const std::string& note : prepared.notes) fmt::print("note: {}\n", printable(note));
+  std::vector<std::string> inputs;
+  for (const Json& input : json["inputs"]) {
+    inputs.push_back(
+        fmt::format("{} {}", input["name"].get<std::string>(), input["type"].get<std::string>()));
+  }
+  fmt::print("{}: a step takes {} and gives {}\n", options.out,
+             printable(fmt::format("{}", fmt::join(inputs, ", "))),
+             printable(json["loss"].get<std::string>()));
+}
+
+void run(const Options& options) {
+  const Recipe recipe = recipe_from(options);
+  Prepared prepared;
+  try {
+    prepared = prepare_with_reasons(load(options.model), recipe);
+  } catch (Error& error) {
+    error.add_context(fmt::format("in model '{}'", options.model));
+    throw;
+  }
+  save(prepared.model, options.out);
+  const Json json = describe(options, prepared);
+  if (options.json) {
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    print_text(options, prepared, json);
+  }
+}
+
+}  // namespace
+
+void add_prepare(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  Command command = line.command("prepare", "Make an inference model trainable");
+  command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
+  command.option("-o,--out", &options->out, "the training file to write").required();
+  command
+      .option("--loss", &options->loss,
+              "softmax_cross_entropy, mse, bce_with_logits, or an ONNX file whose inputs are named "
+              "like the model's outputs, and labels, and whose output is the loss")
+      .value_name("NAME|FILE")
+      .required();
+  command.option("--output", &options->output, "the model's output that the loss reads")
+      .value_name("NAME");
+  command.option("--optimizer", &options->optimizer, "how parameters are updated")
+      .choices({"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad"});
+  command
+      .option("--formula", &options->formula,
+              "whose: torch and keras exactly as these frameworks compute it, in plain operators; "
+              "onnx as the standard's node, with float32 numbers")
+      .choices({"torch", "keras", "onnx"});
+  for (size_t i = 0; i < std::size(kNumbers); ++i) {
+    options->given.push_back(
+        command.number(kNumbers[i].option, &options->numbers[i], kNumbers[i].help));
+  }
+  command.option("--train", &options->train, "train what matches, whatever its role (* and ?)")
+      .value_name("PATTERN");
+  command.option("--freeze", &options->freeze, "keep what matches, unless --train does too")
+      .value_name("PATTERN");
+  command
+      .option("--bn", &options->batch_norm,
+              "BatchNormalization by its running statistics, or by those of each batch, which "
+              "update the running ones")
+      .choices({"frozen", "batch"});
+  command
+      .option("--bn-variance", &options->batch_variance,
+              "what updates the running variance: over n (ONNX, Keras) or n - 1 (PyTorch)")
+      .choices({"biased", "unbiased"});
+  options->given_momentum.push_back(
+      command.number("--bn-momentum", &options->batch_momentum,
+                     "how much of the running statistics stays; else each node's own"));
+  command.option("--dropout", &options->dropout, "whether Dropout drops while training")
+      .choices({"on", "off"});
+  command.flag("--json", &options->json, "print the decisions as JSON");
+  command.flag("--full", &options->full, "never shorten long lists");
+  command.footer(
+      "Says of each tensor whether it is trained, and why.\n"
+      "Example: onward prepare model.onnx -o training.onnx --loss softmax_cross_entropy "
+      "--optimizer adam --lr 1e-3");
+  command.run([options] { run(*options); });
+}
+
+}  // namespace onward::cli
