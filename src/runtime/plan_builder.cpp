@@ -92,7 +92,7 @@ void PlanBuilder::build() {
   actions_ = &plan_.micro;
   for (size_t i = 0; i < order_.size(); ++i) {
     if (i == micro_nodes_) {
-      keep_old_outputs();
+      keep_old_outputs(false);
       apply_bindings(false);
       actions_ = &plan_.update;
     }
@@ -108,10 +108,11 @@ void PlanBuilder::build() {
   }
   current_ = nullptr;
   if (micro_nodes_ == order_.size()) {
-    keep_old_outputs();
+    keep_old_outputs(false);
     apply_bindings(false);
     actions_ = &plan_.update;
   }
+  keep_old_outputs(true);
   apply_bindings(true);
   for (const auto& wanted : request_.outputs) {
     plan_.outputs.push_back({wanted.name, read(*graph_.outputs()[wanted.output], Layout::plain)});
@@ -181,10 +182,11 @@ void PlanBuilder::find_in_place_bindings() {
 }
 
 /// An output that is state, or a view of it, is given as it was before the bindings.
-void PlanBuilder::keep_old_outputs() {
+void PlanBuilder::keep_old_outputs(bool in_update) {
   for (const auto& wanted : request_.outputs) {
     const Value& value = *graph_.outputs()[wanted.output];
-    if (in_place_.contains(&value)) continue;
+    const bool of_update = value.producer() && position_.at(value.producer()) >= micro_nodes_;
+    if (in_place_.contains(&value) || of_update != in_update) continue;
     SlotIndex root = read(value, Layout::plain);
     const SlotIndex from = root;
     while (plan_.slots[static_cast<size_t>(root)].same_as >= 0) {

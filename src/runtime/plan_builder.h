@@ -44,7 +44,7 @@ class PlanBuilder {
   void plan_node(const Node& node);
   void find_in_place_bindings();
   bool may_be_in_place(const Value& target, const Value& source) const;
-  void keep_old_outputs();
+  void keep_old_outputs(bool in_update);
   void apply_bindings(bool in_update);
   void add_copy(std::string label, SlotIndex from, SlotIndex to, size_t bytes);
   SlotIndex new_slot(const Value& value, Layout layout);

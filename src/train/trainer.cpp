@@ -70,6 +70,22 @@ TensorMap Trainer::step(const TensorMap& inputs, std::optional<size_t> info) {
   return outputs;
 }
 
+TensorMap Trainer::step_accumulated(std::span<const TensorMap> micro_batches,
+                                    std::optional<size_t> info) {
+  TensorMap outputs;
+  eval::RandomKey random{.seed = options_.seed, .step = steps_};
+  for (size_t i = info.value_or(0); i < (info ? *info + 1 : step_programs_.size()); ++i) {
+    for (size_t m = 0; m < micro_batches.size(); ++m) {
+      random.micro_batch = m;
+      TensorMap of_info = step_program(i).run_micro(micro_batches[m], state_, random);
+      if (m + 1 == micro_batches.size()) outputs.merge(of_info);
+    }
+    step_program(i).run_update(state_, random);
+  }
+  ++steps_;
+  return outputs;
+}
+
 TensorMap Trainer::infer(const TensorMap& inputs) {
   if (!inference_) inference_.emplace(only(model_, *model_.graph));
   return inference_->run(inputs, state_, {.seed = options_.seed, .step = steps_});

@@ -22,6 +22,11 @@ class Trainer {
   /// info's outputs.
   TensorMap step(const TensorMap& inputs, std::optional<size_t> info = std::nullopt);
 
+  /// One step on several micro-batches: the update takes the mean of their gradients. Gives the
+  /// outputs of the last.
+  TensorMap step_accumulated(std::span<const TensorMap> micro_batches,
+                             std::optional<size_t> info = std::nullopt);
+
   /// The inference graph's outputs. Never changes state.
   TensorMap infer(const TensorMap& inputs);
 
