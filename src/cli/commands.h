@@ -14,8 +14,11 @@ struct Exit {
 
 // Each adds one command; its file has the same name.
 void add_check(CommandLine& line);
+void add_eval(CommandLine& line);
 void add_example(CommandLine& line);
 void add_prepare(CommandLine& line);
+void add_run(CommandLine& line);
 void add_show(CommandLine& line);
+void add_train(CommandLine& line);
 
 }  // namespace onward::cli

@@ -18,6 +18,9 @@ int run(int argc, char** argv) {
   add_show(line);
   add_prepare(line);
   add_example(line);
+  add_train(line);
+  add_eval(line);
+  add_run(line);
   return line.run(argc, argv) ? kDone : kRefused;
 }
 

@@ -1,29 +1,47 @@
 #include "train/trainer.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/clone.h"
-#include "ir/infer.h"
 #include "ir/lift.h"
+#include "ir/rewrite.h"
 #include "onward/error.h"
 #include "runtime/parallel.h"
+#include "train/step_parts.h"
 
 namespace onward {
 namespace {
 
-/// A graph of the model alone, lifted: the inference graph, or an initialization.
-Model only(const Model& model, const Graph& graph) {
-  Model part;
-  part.ir_version = model.ir_version;
-  part.opsets = model.opsets;
-  ValueMap map;
-  clone_into(graph, *part.graph, map);
-  for (Value* output : graph.outputs()) part.graph->add_output(mapped(map, output));
-  lift(part);
-  Problems problems;
-  infer_types(part, problems);
-  problems.throw_if_errors();
-  return part;
+/// A program gives out no value that it binds to state; what is reported all the same is copied.
+void copy_if_bound(Model& step, Value*& value, Names& names) {
+  const auto& bindings = step.training[0].update_bindings;
+  if (std::ranges::find(bindings, value, &Binding::source) == bindings.end()) return;
+  Node* copy = step.graph->add_node("Identity", {value});
+  copy->opset = *newest_opset("");
+  Value* result = copy->add_output(names.fresh(value->name()), value->type);
+  const std::string name = value->name(), other = result->name();
+  step.graph->rename(value, "");
+  step.graph->rename(result, name);
+  step.graph->rename(value, other);
+  value = result;
+}
+
+/// The part of a step that updates the state and computes what is reported.
+Model reported_part(Model& step, const StepMetrics& metrics) {
+  Names names(step);
+  std::vector<Value*> outputs;
+  const auto add = [&](const std::string& name) {
+    Value* value = find_value(step, name);
+    if (!value || !value->producer()) return;  // an input: whoever gives it has it
+    copy_if_bound(step, value, names);
+    if (std::ranges::find(outputs, value) == outputs.end()) outputs.push_back(value);
+  };
+  for (const std::string& loss : metrics.losses) add(loss);
+  add(metrics.scores);
+  add(metrics.labels);
+  return part_for(step, outputs, Updates::kept);
 }
 
 /// The results of the Gradient nodes: where a step is cut into its micro and its update part.
@@ -46,55 +64,64 @@ Trainer::Trainer(Model model, TrainerOptions options)
   step_programs_.resize(model_.training.size());
 }
 
-Program& Trainer::step_program(size_t info) {
+Trainer::Step& Trainer::step_of(size_t info) {
   if (info >= step_programs_.size()) {
     throw Error("there is no training info " + std::to_string(info) + ": the model has " +
                 std::to_string(step_programs_.size()));
   }
   if (!step_programs_[info]) {
     Model step = join_step(model_, info);
+    StepMetrics metrics = find_metrics(step, *model_.graph);
+    if (options_.only_metrics) step = reported_part(step, metrics);
     const std::vector<std::string> gradients = gradient_names(step);
     replace_gradients(step);
-    step_programs_[info].emplace(std::move(step), gradients);
+    step_programs_[info] = std::make_unique<Step>(std::move(metrics), std::move(step), gradients);
   }
   return *step_programs_[info];
 }
 
 TensorMap Trainer::step(const TensorMap& inputs, std::optional<size_t> info) {
-  TensorMap outputs;
-  const eval::RandomKey random{.seed = options_.seed, .step = steps_};
-  for (size_t i = info.value_or(0); i < (info ? *info + 1 : step_programs_.size()); ++i) {
-    outputs.merge(step_program(i).run(inputs, state_, random));
-  }
-  ++steps_;
-  return outputs;
+  return step_accumulated({&inputs, 1}, info);
 }
 
 TensorMap Trainer::step_accumulated(std::span<const TensorMap> micro_batches,
                                     std::optional<size_t> info) {
-  TensorMap outputs;
+  std::vector<size_t> infos(info ? 1 : step_programs_.size(), info.value_or(0));
+  if (!info) std::iota(infos.begin(), infos.end(), 0);
+  TensorMap all;
+  step(micro_batches, infos, [&](size_t, size_t micro_batch, const TensorMap& outputs) {
+    if (micro_batch + 1 == micro_batches.size()) all.insert(outputs.begin(), outputs.end());
+  });
+  return all;
+}
+
+void Trainer::step(std::span<const TensorMap> micro_batches, std::span<const size_t> infos,
+                   const OnOutputs& on_outputs) {
   eval::RandomKey random{.seed = options_.seed, .step = steps_};
-  for (size_t i = info.value_or(0); i < (info ? *info + 1 : step_programs_.size()); ++i) {
-    for (size_t m = 0; m < micro_batches.size(); ++m) {
-      random.micro_batch = m;
-      TensorMap of_info = step_program(i).run_micro(micro_batches[m], state_, random);
-      if (m + 1 == micro_batches.size()) outputs.merge(of_info);
+  for (const size_t info : infos) {
+    Program& program = step_of(info).program;
+    if (micro_batches.size() == 1) {
+      on_outputs(info, 0, program.run(micro_batches[0], state_, random));
+      continue;
     }
-    step_program(i).run_update(state_, random);
+    for (size_t i = 0; i < micro_batches.size(); ++i) {
+      random.micro_batch = i;
+      on_outputs(info, i, program.run_micro(micro_batches[i], state_, random));
+    }
+    program.run_update(state_, random);
   }
   ++steps_;
-  return outputs;
 }
 
 TensorMap Trainer::infer(const TensorMap& inputs) {
-  if (!inference_) inference_.emplace(only(model_, *model_.graph));
+  if (!inference_) inference_ = std::make_unique<Program>(graph_alone(model_, *model_.graph));
   return inference_->run(inputs, state_, {.seed = options_.seed, .step = steps_});
 }
 
 void Trainer::initialize() {
   for (const TrainingInfo& info : model_.training) {
     if (!info.initialization) continue;
-    Program program(only(model_, *info.initialization));
+    Program program(graph_alone(model_, *info.initialization));
     const TensorMap values = program.run({}, state_, {.seed = options_.seed});
     for (const Binding& binding : info.initialization_bindings) {
       state_.set(binding.target->name(), values.at(binding.source->name()));
@@ -104,11 +131,13 @@ void Trainer::initialize() {
 
 std::string Trainer::explain() const {
   std::string text;
-  for (const auto& program : step_programs_) {
-    if (program) text += program->explain();
+  for (const auto& step : step_programs_) {
+    if (step) text += step->program.explain();
   }
   return text;
 }
+
+const StepMetrics& Trainer::metrics(size_t info) { return step_of(info).metrics; }
 
 const Model& Trainer::model() {
   for_each_top_level_graph(model_, [&](Graph& graph, GraphRole) {
@@ -118,6 +147,23 @@ const Model& Trainer::model() {
       }
     }
   });
+  return model_;
+}
+
+void Trainer::set_metadata(const std::string& key, const std::string& value) {
+  std::erase_if(model_.metadata, [&](const auto& entry) { return entry.first == key; });
+  if (!value.empty()) model_.metadata.emplace_back(key, value);
+}
+
+const Model& Trainer::keep_only_inference() {
+  model();
+  model_.training.clear();
+  constexpr std::string_view kTraining = "ai.onnx.preview.training";
+  bool is_used = false;
+  for_each_node(*model_.graph, [&](const Node& node) { is_used |= node.domain == kTraining; });
+  if (!is_used) {
+    std::erase_if(model_.opsets, [&](const OpsetImport& each) { return each.domain == kTraining; });
+  }
   return model_;
 }
 

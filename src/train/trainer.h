@@ -1,16 +1,21 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/program.h"
+#include "train/metrics.h"
 
 namespace onward {
 
 struct TrainerOptions {
   uint64_t seed = 0;
   int threads = 0;  // 0: as many as the machine has
+  /// Let steps give only what is reported, losses and scores, and compute nothing else.
+  bool only_metrics = false;
 };
 
 /// Trains a model: the standard's three methods (inference, initialization, step) on one state.
@@ -27,11 +32,21 @@ class Trainer {
   TensorMap step_accumulated(std::span<const TensorMap> micro_batches,
                              std::optional<size_t> info = std::nullopt);
 
+  /// Gets the outputs of one training info for one micro-batch.
+  using OnOutputs = std::function<void(size_t info, size_t micro_batch, const TensorMap& outputs)>;
+  /// One training step of these infos, in order. With several micro-batches, each info's update is
+  /// made once, with the mean of their gradients.
+  void step(std::span<const TensorMap> micro_batches, std::span<const size_t> infos,
+            const OnOutputs& on_outputs);
+
   /// The inference graph's outputs. Never changes state.
   TensorMap infer(const TensorMap& inputs);
 
   /// Runs each info's initialization in order. Never done by itself: a checkpoint would be lost.
   void initialize();
+
+  /// What is reported of an info's steps.
+  const StepMetrics& metrics(size_t info);
 
   const State& state() const { return state_; }
   State& state() { return state_; }
@@ -45,16 +60,27 @@ class Trainer {
 
   /// The model with the state that it has now.
   const Model& model();
+  /// Sets an entry of the model's metadata, or removes it where `value` is empty.
+  void set_metadata(const std::string& key, const std::string& value);
+  /// Takes the training part out of the model: it can only be saved from then on.
+  const Model& keep_only_inference();
 
  private:
-  Program& step_program(size_t info);
+  struct Step {
+    Step(StepMetrics found, Model step, const std::vector<std::string>& gradients)
+        : metrics(std::move(found)), program(std::move(step), gradients) {}
+
+    StepMetrics metrics;
+    Program program;
+  };
+  Step& step_of(size_t info);
 
   Model model_;
   TrainerOptions options_;
   State state_;
   uint64_t steps_ = 0;
-  std::vector<std::optional<Program>> step_programs_;
-  std::optional<Program> inference_;
+  std::vector<std::unique_ptr<Step>> step_programs_;
+  std::unique_ptr<Program> inference_;
 };
 
 }  // namespace onward

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/training_options.h"
+#include "ir/load.h"
+#include "onward/error.h"
+#include "runtime/parallel.h"
+#include "train/evaluator.h"
+#include "train/report.h"
+
+namespace onward::cli {
+namespace {
+
+struct Options {
+  std::string model, data;
+  std::vector<std::string> feeds;
+  int64_t batch = 32, threads = 0, info = -1;
+  bool json = false;
+  std::optional<Argument> batch_argument;
+};
+
+void run(const Options& options) {
+  set_threads(static_cast<int>(options.threads));
+  const Model model = load(options.model);
+  const ArrayNames names = array_names(options.feeds);
+  Dataset data = open_dataset(options.data);
+  Evaluator evaluator(model, infos_of(model, options.info), data, names);
+  const Feeds feeds(std::move(data), evaluator.inputs(), names);
+  const int64_t batch = batch_size(feeds, *options.batch_argument, options.batch);
+  if (feeds.fixed_batch() && feeds.size() % batch != 0) {
+    throw Error(fmt::format("{} examples do not fill batches of {}, which the model takes",
+                            feeds.size(), batch));
+  }
+  State state(model);
+  ProgressBar bar;
+  const Summary summary = evaluator.run(feeds, batch, state, [&](int64_t done) {
+    if (options.json) return;
+    bar.show(static_cast<double>(done) / static_cast<double>(feeds.size()), "evaluating", "");
+  });
+  bar.clear();
+  if (!options.json) {
+    fmt::print("{} examples: {}\n", feeds.size(), to_string(summary));
+    return;
+  }
+  nlohmann::ordered_json json{
+      {"model", options.model}, {"data", options.data}, {"examples", feeds.size()}};
+  json.update(to_json(summary));
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void add_eval(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  Command command = line.command("eval", "Compute loss and accuracy of a model on a dataset");
+  command
+      .positional("MODEL", &options->model,
+                  "a training file, or a model of class scores (.onnx or .onnxtxt)")
+      .required();
+  command
+      .option("--data", &options->data,
+              "an .npz file, a folder of .npy files, or mnist-test:FOLDER; arrays are named as the "
+              "model's inputs")
+      .required();
+  options->batch_argument =
+      command.option("--batch", &options->batch, "examples of a batch").at_least(1);
+  command.option("--feed", &options->feeds, "take another array for an input")
+      .value_name("INPUT=ARRAY");
+  command.option("--threads", &options->threads, "0: as many as the machine has").at_least(0);
+  command.option("--info", &options->info, "only this training info; -1: all").at_least(-1);
+  command.flag("--json", &options->json, "print the result as JSON");
+  command.footer(
+      "Losses are means over the examples, with Dropout and BatchNormalization as in inference.\n"
+      "Example: onward eval trained.onnx --data test.npz");
+  command.run([options] { run(*options); });
+}
+
+}  // namespace onward::cli

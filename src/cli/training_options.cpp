@@ -1,0 +1,72 @@
+#include "cli/training_options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "onward/error.h"
+
+namespace onward::cli {
+
+ArrayNames array_names(const std::vector<std::string>& feeds) {
+  ArrayNames names;
+  for (const std::string& feed : feeds) {
+    const size_t equals = feed.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == feed.size()) {
+      throw Error(fmt::format("--feed takes INPUT=ARRAY, not '{}'", feed));
+    }
+    names[feed.substr(0, equals)] = feed.substr(equals + 1);
+  }
+  return names;
+}
+
+std::vector<size_t> infos_of(const Model& model, int64_t info) {
+  if (info >= static_cast<int64_t>(model.training.size())) {
+    throw Error(
+        fmt::format("there is no training info {}: the model has {}", info, model.training.size()));
+  }
+  std::vector<size_t> infos(info < 0 ? model.training.size() : 1);
+  std::iota(infos.begin(), infos.end(), info < 0 ? 0 : static_cast<size_t>(info));
+  return infos;
+}
+
+int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given) {
+  const auto fixed = feeds.fixed_batch();
+  if (!fixed) return given;
+  if (argument.given() && given != *fixed) {
+    throw Error(fmt::format("the model takes batches of {} only, not of {}", *fixed, given));
+  }
+  return *fixed;
+}
+
+void require_writable(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  const std::string name = folder.empty() ? "." : folder.string();
+  if (::access(name.c_str(), W_OK) != 0) {
+    throw Error(
+        fmt::format("'{}' can't be written: folder '{}' {}", file, name,
+                    ::access(name.c_str(), F_OK) == 0 ? "can't be written in" : "does not exist"));
+  }
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char letter : word)
+      line += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace onward::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+// What the commands that run a training file have in common.
+
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "data/feeds.h"
+
+namespace onward::cli {
+
+/// The inputs and arrays of options `--feed INPUT=ARRAY`.
+ArrayNames array_names(const std::vector<std::string>& feeds);
+
+/// All training infos of a model, or only the one asked for (-1 asks for none in particular).
+std::vector<size_t> infos_of(const Model& model, int64_t info);
+
+/// How many examples go into a batch: what the user says, or the model where it takes only one
+/// size.
+int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given);
+
+/// Throws Error where the folder that a file is to be written to does not exist or can't be written
+/// in: better said before hours of training than after.
+void require_writable(const std::string& file);
+
+/// A command as one would type it.
+std::string shell_line(const std::vector<std::string>& words);
+
+}  // namespace onward::cli

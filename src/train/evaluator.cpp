@@ -1,0 +1,89 @@
+#include "train/evaluator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "grad/differentiate.h"
+#include "grad/step.h"
+#include "onward/error.h"
+#include "train/step_parts.h"
+
+namespace onward {
+
+Evaluator::Evaluator(const Model& model, std::span<const size_t> infos, const Dataset& data,
+                     const ArrayNames& names)
+    : inputs_(input_slots(model, infos)) {
+  for (const size_t info : infos) add_info(model, info);
+  if (infos.empty()) add_inference(model, data, names);
+}
+
+void Evaluator::add_info(const Model& model, size_t info) {
+  Model step = join_step(model, info);
+  StepMetrics metrics = find_metrics(step, *model.graph);
+  use_inference_mode(step);
+  std::vector<Value*> outputs;
+  for (const std::string* name : {&metrics.scores, &metrics.labels}) {
+    Value* value = find_value(step, *name);
+    if (value && value->producer()) outputs.push_back(value);
+  }
+  for (const std::string& name : metrics.losses) outputs.push_back(find_value(step, name));
+  if (outputs.empty()) {
+    throw Error(fmt::format(
+        "training info {} has neither a Gradient, whose y is a loss, nor labels", info));
+  }
+  Model part = part_for(step, outputs, Updates::dropped);
+  replace_gradients(part);  // a loss may hold a gradient itself
+  parts_.push_back({info, std::move(metrics), std::make_unique<Program>(std::move(part))});
+}
+
+void Evaluator::add_inference(const Model& model, const Dataset& data, const ArrayNames& names) {
+  const auto is_input = [&](const std::string& array) {
+    return std::ranges::any_of(inputs_, [&](const InputSlot& slot) {
+      const auto renamed = names.find(slot.name);
+      return (renamed == names.end() ? slot.name : renamed->second) == array;
+    });
+  };
+  Model inference = graph_alone(model, *model.graph);
+  StepMetrics metrics;
+  for (const auto& [name, array] : data.arrays()) {
+    if (is_input(name) || !is_integer(array.dtype())) continue;
+    const Value* scores = find_scores(*inference.graph, array.type());
+    if (!scores) continue;
+    if (metrics.has_accuracy()) {
+      throw Error(fmt::format("both '{}' and '{}' could be the labels: leave one out",
+                              metrics.labels, name));
+    }
+    metrics.scores = scores->name();
+    metrics.labels = name;
+    inputs_.push_back({.name = name, .type = Type::tensor(array.dtype())});
+  }
+  if (!metrics.has_accuracy()) {
+    throw Error(
+        fmt::format("there is nothing to evaluate: the model has no training info, and no "
+                    "array of integer labels fits its outputs; the data has {}",
+                    data.description()));
+  }
+  parts_.push_back({0, std::move(metrics), std::make_unique<Program>(std::move(inference))});
+}
+
+Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
+                       const std::function<void(int64_t)>& on_batch) {
+  MetricTotals totals;
+  std::vector<int64_t> rows;
+  for (int64_t first = 0; first < feeds.size(); first += batch) {
+    rows.resize(static_cast<size_t>(std::min(batch, feeds.size() - first)));
+    std::iota(rows.begin(), rows.end(), first);
+    const TensorMap inputs = feeds.batch(rows);
+    for (Part& part : parts_) {
+      const TensorMap outputs =
+          part.program->run(inputs, state, {.micro_batch = static_cast<uint64_t>(first)});
+      totals.add(part.metrics, outputs, inputs, static_cast<int64_t>(rows.size()), part.info);
+    }
+    if (on_batch) on_batch(first + static_cast<int64_t>(rows.size()));
+  }
+  return totals.summary();
+}
+
+}  // namespace onward

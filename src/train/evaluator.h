@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "data/feeds.h"
+#include "runtime/program.h"
+#include "train/metrics.h"
+
+namespace onward {
+
+/// Computes losses and accuracy on a dataset with the model as it is in inference: Dropout and
+/// BatchNormalization inside an algorithm's own forward do what they do there. State stays as it
+/// is.
+class Evaluator {
+ public:
+  /// By the losses of these training infos. Without any, only by the accuracy: the model's output
+  /// of scores against the one array of integer labels in the data that is no input.
+  Evaluator(const Model& model, std::span<const size_t> infos, const Dataset& data,
+            const ArrayNames& names);
+
+  /// The inputs that data must be given for.
+  const std::vector<InputSlot>& inputs() const { return inputs_; }
+
+  Summary run(const Feeds& feeds, int64_t batch, State& state,
+              const std::function<void(int64_t done)>& on_batch = {});
+
+ private:
+  struct Part {
+    size_t info;
+    StepMetrics metrics;
+    std::unique_ptr<Program> program;
+  };
+
+  void add_info(const Model& model, size_t info);
+  void add_inference(const Model& model, const Dataset& data, const ArrayNames& names);
+
+  std::vector<InputSlot> inputs_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace onward

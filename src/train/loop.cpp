@@ -1,0 +1,164 @@
+#include "train/loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "onward/error.h"
+#include "train/interrupt.h"
+
+namespace onward {
+namespace {
+
+/// Where data is to blame for a loss that is not finite: the first such number in a batch.
+std::optional<std::string> find_not_finite(const TensorMap& batch, std::span<const int64_t> rows) {
+  for (const auto& [name, tensor] : batch) {
+    if (!is_float(tensor.dtype()) || tensor.dims().empty()) continue;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      const double number = tensor.number(i);
+      if (std::isfinite(number)) continue;
+      const auto row = static_cast<size_t>(i / (tensor.size() / tensor.dims()[0]));
+      return fmt::format("the data is not finite: input '{}' holds {} in example {}", name, number,
+                         rows[row]);
+    }
+  }
+  return std::nullopt;
+}
+
+class Loop {
+ public:
+  Loop(Trainer& trainer, const Feeds& feeds, LoopState& state, const LoopOptions& options,
+       Report& report)
+      : trainer_(trainer), feeds_(feeds), state_(state), options_(options), report_(report) {}
+
+  Ending run() {
+    report_.begin({.examples = feeds_.size(),
+                   .steps_an_epoch = steps_an_epoch(feeds_.size(), state_),
+                   .epochs = options_.epochs,
+                   .steps = options_.steps,
+                   .first_step = state_.step});
+    while (!is_finished()) {
+      if (Interrupt::requested()) return Ending::interrupted;
+      step();
+      const bool epoch_is_over = examples_left() == 0;
+      if (epoch_is_over) end_epoch();
+      if (wants_checkpoint(epoch_is_over)) save();
+    }
+    if (state_.position > 0) report_epoch();  // `steps` ended it on the way
+    if (options_.checkpoints && saved_ != state_.step) save();
+    return Ending::done;
+  }
+
+ private:
+  bool is_finished() const {
+    return (options_.epochs > 0 && state_.epoch >= options_.epochs) ||
+           (options_.steps > 0 && state_.step >= options_.steps);
+  }
+
+  /// Of this epoch, as far as they are used.
+  int64_t examples_left() const {
+    const int64_t left = feeds_.size() - state_.position;
+    return state_.drop_last && left < state_.batch * state_.accumulate ? 0 : left;
+  }
+
+  Moment moment() const { return {.epoch = state_.epoch + 1, .step = state_.step}; }
+
+  /// The examples of the next step, cut into micro-batches.
+  std::vector<std::span<const int64_t>> next_rows() {
+    if (order_epoch_ != state_.epoch) {
+      order_ = shuffled_order(feeds_.size(), state_.seed, state_.epoch);
+      order_epoch_ = state_.epoch;
+    }
+    std::vector<std::span<const int64_t>> parts;
+    for (int64_t i = 0; i < state_.accumulate && state_.position < feeds_.size(); ++i) {
+      const auto first = static_cast<size_t>(state_.position);
+      const int64_t count = std::min(state_.batch, feeds_.size() - state_.position);
+      parts.push_back(std::span(order_).subspan(first, static_cast<size_t>(count)));
+      state_.position += count;
+    }
+    return parts;
+  }
+
+  void step() {
+    const auto parts = next_rows();
+    std::vector<TensorMap> batches;
+    int64_t examples = 0;
+    for (const auto& rows : parts) {
+      batches.push_back(feeds_.batch(rows));
+      examples += static_cast<int64_t>(rows.size());
+    }
+    MetricTotals totals;
+    try {
+      trainer_.step(batches, state_.infos,
+                    [&](size_t info, size_t micro, const TensorMap& outputs) {
+                      totals.add(trainer_.metrics(info), outputs, batches[micro],
+                                 static_cast<int64_t>(parts[micro].size()), info);
+                    });
+      for (const auto& [name, value] : totals.summary().losses) {
+        if (!std::isfinite(value)) throw Error(fmt::format("'{}' became {}", name, value));
+      }
+    } catch (Error& error) {
+      for (size_t i = 0; i < batches.size(); ++i) {
+        const auto cause = find_not_finite(batches[i], parts[i]);
+        if (cause) error.add_context(*cause);
+      }
+      error.add_context(fmt::format("in step {} (epoch {})", state_.step + 1, state_.epoch + 1));
+      throw;
+    }
+    ++state_.step;
+    state_.totals.add(totals);
+    Moment now = moment();
+    now.examples = examples;
+    report_.step(now, totals.summary(), state_.totals.summary());
+  }
+
+  void report_epoch() {
+    std::optional<Summary> evaluation;
+    if (options_.evaluate) evaluation = options_.evaluate();
+    report_.epoch(moment(), state_.totals.summary(), evaluation);
+  }
+
+  void end_epoch() {
+    report_epoch();
+    ++state_.epoch;
+    state_.position = 0;
+    state_.totals = {};
+  }
+
+  bool wants_checkpoint(bool epoch_is_over) const {
+    if (!options_.checkpoints) return false;
+    return options_.checkpoint_every == 0 ? epoch_is_over
+                                          : state_.step % options_.checkpoint_every == 0;
+  }
+
+  void save() {
+    options_.checkpoints->save(trainer_, state_);
+    saved_ = state_.step;
+    report_.checkpoint(moment(), options_.checkpoints->file());
+  }
+
+  Trainer& trainer_;
+  const Feeds& feeds_;
+  LoopState& state_;
+  const LoopOptions& options_;
+  Report& report_;
+  std::vector<int64_t> order_;
+  std::optional<uint64_t> order_epoch_;  // the epoch that the order is for
+  std::optional<uint64_t> saved_;        // the step after which the last checkpoint was written
+};
+
+}  // namespace
+
+uint64_t steps_an_epoch(int64_t examples, const LoopState& loop) {
+  const int64_t of_a_step = loop.batch * loop.accumulate;
+  return static_cast<uint64_t>((examples + (loop.drop_last ? 0 : of_a_step - 1)) / of_a_step);
+}
+
+Ending train(Trainer& trainer, const Feeds& feeds, LoopState& loop, const LoopOptions& options,
+             Report& report) {
+  trainer.set_steps(loop.step);
+  return Loop(trainer, feeds, loop, options, report).run();
+}
+
+}  // namespace onward

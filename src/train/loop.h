@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+
+#include "data/feeds.h"
+#include "train/checkpoint.h"
+#include "train/report.h"
+
+namespace onward {
+
+struct LoopOptions {
+  uint64_t epochs = 0;  // to be done in all; 0 for no limit but that of `steps`
+  uint64_t steps = 0;   // to be done in all; 0 for no limit but that of `epochs`
+  /// Where to save on the way, or null, and after how many steps; 0 for after each epoch.
+  const CheckpointFolder* checkpoints = nullptr;
+  uint64_t checkpoint_every = 0;
+  /// Evaluates the model after each epoch, where given.
+  std::function<Summary()> evaluate;
+};
+
+enum class Ending : uint8_t { done, interrupted };
+
+/// Trains until the limits are reached or Interrupt::requested(), from where `loop` stands on, and
+/// keeps it up to date. An Error that comes up in a step says in which, and leaves the last
+/// checkpoint as it is.
+Ending train(Trainer& trainer, const Feeds& feeds, LoopState& loop, const LoopOptions& options,
+             Report& report);
+
+/// The steps that one pass over so many examples takes.
+uint64_t steps_an_epoch(int64_t examples, const LoopState& loop);
+
+}  // namespace onward

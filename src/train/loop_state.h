@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/metrics.h"
+
+namespace onward {
+
+/// Where a training stands, beside the tensors of its state: all that it takes to go on bit for
+/// bit.
+struct LoopState {
+  // What may not change between a checkpoint and going on from it.
+  uint64_t seed = 0;
+  int64_t batch = 0;       // examples of a micro-batch
+  int64_t accumulate = 1;  // micro-batches of a step
+  bool drop_last = false;
+  std::vector<size_t> infos;
+  uint64_t data = 0;  // Dataset::fingerprint()
+  int threads = 0;    // sums are cut by it, so that other numbers round otherwise
+
+  // How far it is.
+  uint64_t epoch = 0;    // epochs done
+  int64_t position = 0;  // examples seen in this one
+  uint64_t step = 0;
+  MetricTotals totals;  // of this epoch
+};
+
+std::string to_json(const LoopState& state);
+/// Throws Error where the text is none that to_json gives.
+LoopState loop_state_from_json(const std::string& text);
+
+}  // namespace onward

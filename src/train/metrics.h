@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/state.h"
+
+namespace onward {
+
+/// What of a step is reported, by names of its values.
+struct StepMetrics {
+  std::vector<std::string> losses;  // what Gradient nodes differentiate
+  std::string scores, labels;       // for the accuracy: both empty where there is none
+  std::optional<int64_t> ignored;   // a label that does not count
+
+  bool has_accuracy() const { return !scores.empty(); }
+};
+
+/// Finds losses, and the scores of classes with their integer labels: what a cross entropy compares
+/// or else the model's only output of scores and the step's only input of labels. `step` is joined,
+/// its Gradient nodes still there.
+StepMetrics find_metrics(const Model& step, const Graph& inference);
+
+/// An output of class scores for labels of that type: one dimension more, classes in dimension 1.
+Value* find_scores(const Graph& inference, const Type& labels);
+
+/// Means over the examples so far.
+struct Summary {
+  std::vector<std::pair<std::string, double>> losses;
+  std::optional<double> accuracy;
+};
+
+/// Adds up what is reported, batch by batch.
+class MetricTotals {
+ public:
+  struct Loss {
+    std::string name;
+    size_t info = 0;  // two training infos may have losses of one name
+    double sum = 0;   // each batch's, times its examples
+    int64_t examples = 0;
+  };
+
+  void add(const StepMetrics& metrics, const TensorMap& outputs, const TensorMap& inputs,
+           int64_t examples, size_t info);
+  void add(const MetricTotals& other);
+
+  Summary summary() const;
+
+  // Public so that a checkpoint can keep them.
+  std::vector<Loss> losses;
+  int64_t right = 0, judged = 0;
+
+ private:
+  Loss& loss(const std::string& name, size_t info);
+};
+
+/// "loss 0.1234, accuracy 98.7 %".
+std::string to_string(const Summary& summary);
+
+}  // namespace onward

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "train/metrics.h"
+
+namespace onward {
+
+/// What a training is about to do.
+struct Job {
+  int64_t examples = 0;         // in the data
+  uint64_t steps_an_epoch = 0;  // of all its batches
+  uint64_t epochs = 0;          // to be done in all, or
+  uint64_t steps = 0;           // to be done in all: whichever ends first
+  uint64_t first_step = 0;      // done already, where it goes on from a checkpoint
+};
+
+/// Where a training is.
+struct Moment {
+  uint64_t epoch = 0;  // counted from 1
+  uint64_t step = 0;   // steps done
+  int64_t examples = 0;
+};
+
+/// Is told what happens while a model is trained or evaluated.
+class Report {
+ public:
+  virtual ~Report() = default;
+
+  virtual void begin(const Job& job) = 0;
+  /// After each step: its own summary, and that of the epoch so far.
+  virtual void step(const Moment& moment, const Summary& step, const Summary& epoch) = 0;
+  /// While a dataset is evaluated.
+  virtual void evaluating(int64_t done, int64_t examples) = 0;
+  virtual void epoch(const Moment& moment, const Summary& training,
+                     const std::optional<Summary>& evaluation) = 0;
+  virtual void checkpoint(const Moment& moment, const std::filesystem::path& file) = 0;
+  virtual void interrupted(const Moment& moment, const std::string& how_to_resume) = 0;
+  virtual void done(const Moment& moment, const std::filesystem::path& file) = 0;
+};
+
+/// Lines for people on standard output, and a progress bar on the terminal, where there is one.
+std::unique_ptr<Report> text_report();
+/// One JSON object a line on standard output.
+std::unique_ptr<Report> json_report();
+
+/// {"loss": 0.1, "losses": {"loss": 0.1}, "accuracy": 0.98}; "loss" only where there is one.
+nlohmann::ordered_json to_json(const Summary& summary);
+
+/// One line that says how far something is, drawn over again and again on a terminal; elsewhere a
+/// line every ten seconds.
+class ProgressBar {
+ public:
+  ProgressBar();
+
+  /// Shows `text` behind a bar; draws nothing where the last drawing is less than 0.1 s ago.
+  void show(double part, const std::string& label, const std::string& text);
+  /// Wipes it away, so that lines can be printed.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_terminal_;
+  bool is_drawn_ = false;
+  Clock::time_point last_;
+};
+
+}  // namespace onward

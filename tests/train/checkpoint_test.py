@@ -1,0 +1,203 @@
+"""Checkpoints: what ends on the way goes on bit for bit, and nothing good is lost."""
+
+import fcntl
+import os
+import resource
+import signal
+import subprocess
+import termios
+import time
+
+import numpy as np
+import onnx
+import pytest
+
+from program import command, digits, done, equal_bits, events, example, onward, state
+
+
+@pytest.fixture
+def job(tmp_path):
+    return example(tmp_path, "logistic"), digits(tmp_path)
+
+
+def arguments(job, folder, *more, out="trained.onnx", epochs=5):
+    model, data = job
+    return ["train", model, "--data", data, "--batch", 10, "--epochs", epochs, "--seed", 3,
+            "-o", folder / out, *more]
+
+
+@pytest.fixture
+def undisturbed(job, tmp_path):
+    done(*arguments(job, tmp_path, out="undisturbed.onnx"))
+    return tmp_path / "undisturbed.onnx"
+
+
+def test_a_checkpoint_is_a_training_file(job, tmp_path):
+    folder = tmp_path / "kept"
+    result = done(*arguments(job, tmp_path, "--checkpoint", folder, "--json"))
+    assert [e["epoch"] for e in events(result.stdout, "checkpoint")] == [2, 3, 4, 5, 6]
+    checkpoint = folder / "checkpoint.onnx"
+    assert done("check", checkpoint).stdout == f"{checkpoint}: valid\n"
+    assert equal_bits(checkpoint, tmp_path / "trained.onnx")
+    # One file of data beside it, and no leftovers.
+    assert sorted(os.listdir(folder))[0] == "checkpoint.onnx" and len(os.listdir(folder)) == 2
+    kept = {entry.key for entry in onnx.load(checkpoint).metadata_props}
+    written = {entry.key for entry in onnx.load(tmp_path / "trained.onnx").metadata_props}
+    assert kept - written == {"onward.training"}
+
+
+@pytest.mark.parametrize("stop", [1, 7, 13, 14, 20])
+def test_resume_is_exact(job, tmp_path, undisturbed, stop):
+    folder = tmp_path / "kept"
+    done(*arguments(job, tmp_path, "--checkpoint", folder, "--steps", stop))
+    result = done(*arguments(job, tmp_path, "--checkpoint", folder, "--resume", "--json"))
+    assert events(result.stdout, "begin")[0]["first_step"] == stop
+    assert equal_bits(tmp_path / "trained.onnx", undisturbed)
+
+
+def test_epochs_are_reported_as_if_undisturbed(job, tmp_path):
+    folder = tmp_path / "kept"
+    whole = done(*arguments(job, tmp_path, "--json"))
+    done(*arguments(job, tmp_path, "--checkpoint", folder, "--steps", 10))
+    rest = done(*arguments(job, tmp_path, "--checkpoint", folder, "--resume", "--json"))
+    assert events(rest.stdout, "epoch") == events(whole.stdout, "epoch")[1:]
+
+
+def test_resume_without_checkpoint_starts(job, tmp_path, undisturbed):
+    result = done(*arguments(job, tmp_path, "--checkpoint", tmp_path / "new", "--resume"))
+    assert "there is no checkpoint" in result.stderr
+    assert equal_bits(tmp_path / "trained.onnx", undisturbed)
+
+
+def test_longer_training_goes_on(job, tmp_path, undisturbed):
+    folder = tmp_path / "kept"
+    done(*arguments(job, tmp_path, "--checkpoint", folder, epochs=2))
+    done(*arguments(job, tmp_path, "--checkpoint", folder, "--resume", epochs=5))
+    assert equal_bits(tmp_path / "trained.onnx", undisturbed)
+
+
+def test_what_would_lose_or_change_a_training_is_refused(job, tmp_path):
+    folder = tmp_path / "kept"
+    kept = ["--checkpoint", folder]
+    done(*arguments(job, tmp_path, *kept, "--steps", 3))
+    model, data = job
+    train = ["train", model, "--data", data, "-o", tmp_path / "trained.onnx", *kept]
+    assert "--resume goes on from it" in onward(*train).stderr
+    assert "made with --batch 10" in onward(*train, "--resume", "--batch", 11).stderr
+    assert "made with --seed 3" in onward(*train, "--resume", "--seed", 4).stderr
+    assert "another --info" in onward(*train, "--resume", "--info", 1).stderr
+    with np.load(data) as arrays:
+        np.savez(data, x=arrays["x"] + 1, label=arrays["label"])
+    assert "is not the data" in onward(*train, "--resume").stderr
+    example(tmp_path, "logistic")
+    os.replace(tmp_path / "logistic.onnx", folder / "checkpoint.onnx")
+    digits(tmp_path)
+    assert "it is no checkpoint" in onward("train", data, "--data", data, "-o", tmp_path / "t.onnx",
+                                           "--resume", *kept).stderr
+    (folder / "checkpoint.onnx").write_bytes(b"garbage")
+    assert "checkpoint.onnx" in onward(*train, "--resume").stderr
+
+
+def wait_for(process, kind):
+    for line in process.stdout:
+        if f'"event":"{kind}"' in line:
+            return
+    raise AssertionError("the program ended")
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("folder", [None, "kept"])
+def test_ctrl_c_saves_and_says_how_to_go_on(job, tmp_path, kind, folder):
+    more = ["--checkpoint", tmp_path / folder] if folder else []
+    many = arguments(job, tmp_path, "--json", *more, epochs=300)
+    process = subprocess.Popen(command(*many), stdout=subprocess.PIPE, text=True)
+    wait_for(process, "step")
+    process.send_signal(kind)
+    rest = process.communicate(timeout=60)[0]
+    assert process.returncode == 130
+    (interrupted,) = events("\n".join(line for line in rest.splitlines() if "interrupted" in line))
+    assert not (tmp_path / "trained.onnx").exists()
+    checkpoint = tmp_path / (folder or "trained.onnx.checkpoint") / "checkpoint.onnx"
+    assert checkpoint.exists()
+    # What it says to do does go on, and ends as if nothing had happened.
+    line = interrupted["resume"].replace("onward", os.environ["ONWARD"], 1)
+    resumed = subprocess.run(line, shell=True, capture_output=True, text=True)
+    assert resumed.returncode == 0, resumed.stderr
+    assert events(resumed.stdout, "begin")[0]["first_step"] == interrupted["step"]
+    done(*arguments(job, tmp_path, out="undisturbed.onnx", epochs=300))
+    assert equal_bits(tmp_path / "trained.onnx", tmp_path / "undisturbed.onnx")
+    assert checkpoint.exists() == (folder is not None)  # ours is gone, the user's folder stays
+
+
+def test_text_says_how_to_go_on(job, tmp_path):
+    many = arguments(job, tmp_path, "--checkpoint", tmp_path / "my folder", epochs=100000)
+    process = subprocess.Popen(command(*many), stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    last = process.communicate(timeout=60)[0].splitlines()[-1]
+    assert last.startswith("interrupted after step ") and last.endswith(" --resume")
+    assert f"--checkpoint '{tmp_path}/my folder'" in last
+
+
+def limited(size):
+    """Lets files grow to `size` bytes only, which a writer sees as it sees a full disk."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return limit
+
+
+@pytest.mark.parametrize("size", [0, 1000, 3000])
+def test_a_full_disk_leaves_the_checkpoint_before(job, tmp_path, undisturbed, size):
+    folder = tmp_path / "kept"
+    done(*arguments(job, tmp_path, "--checkpoint", folder, "--steps", 7))
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    result = onward(*arguments(job, tmp_path, "--checkpoint", folder, "--resume"), preexec_fn=limited(size))
+    assert result.returncode == 1 and "File too large" in result.stderr
+    assert str(folder) in result.stderr
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    done(*arguments(job, tmp_path, "--checkpoint", folder, "--resume"))
+    assert equal_bits(tmp_path / "trained.onnx", undisturbed)
+
+
+def test_a_full_disk_keeps_an_older_output(job, tmp_path):
+    out = tmp_path / "trained.onnx"
+    out.write_bytes(b"precious")
+    result = onward(*arguments(job, tmp_path), preexec_fn=limited(100))
+    assert result.returncode == 1 and "File too large" in result.stderr
+    assert out.read_bytes() == b"precious"
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_a_full_device_is_an_error(job):
+    model, data = job
+    result = onward("train", model, "--data", data, "-o", "/dev/full")
+    assert result.returncode == 1 and "No space left on device" in result.stderr
+
+
+def test_leftovers_of_a_crash_are_removed(job, tmp_path):
+    folder = tmp_path / "kept"
+    done(*arguments(job, tmp_path, "--checkpoint", folder, "--steps", 2))
+    (folder / ".checkpoint.onnx.Ab12Cd").write_bytes(b"unfinished")
+    (folder / "checkpoint.onnx.77.data").write_bytes(b"unfinished")
+    (folder / "my notes.txt").write_text("stay")
+    done(*arguments(job, tmp_path, "--checkpoint", folder, "--resume"))
+    names = os.listdir(folder)
+    assert "my notes.txt" in names and len(names) == 3
+    assert all(np.isfinite(value).all() for value in state(folder / "checkpoint.onnx").values())
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_ctrl_c_ends_at_once(job, tmp_path, second):
+    many = arguments(job, tmp_path, "--json", epochs=100000)
+    process = subprocess.Popen(command(*many), stdout=subprocess.PIPE)
+    # Nobody reads what it prints, so that it soon waits in the middle of a step.
+    while int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), "little") < 60000:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(second)
+    assert process.wait(timeout=60) == -second
+    assert not (tmp_path / "trained.onnx").exists()
