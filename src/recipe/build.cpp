@@ -57,7 +57,9 @@ std::vector<ParameterGradient> write_gradients(Algorithm& algorithm, const Model
   std::vector<ParameterGradient> gradients;
   for (Value* parameter : parameters) {
     const std::string name = algorithm.names().fresh(parameter->name() + ".gradient");
-    gradients.push_back({parameter, node->add_output(name, parameter->type)});
+    Value* gradient = node->add_output(name, parameter->type);
+    gradient->declared = true;  // other libraries' inference does not know what Gradient gives
+    gradients.push_back({parameter, gradient});
   }
   return gradients;
 }

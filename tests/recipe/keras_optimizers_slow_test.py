@@ -1,0 +1,104 @@
+"""In Keras's formula, 50 steps of a CNN with BatchNorm equal those of keras.optimizers in float64."""
+
+import os
+
+os.environ["KERAS_BACKEND"] = "tensorflow"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+import keras
+import numpy as np
+import pytest
+import training_job as job
+
+SGD, ADAM = keras.optimizers.SGD, keras.optimizers.Adam
+MOMENTS = ["momentum", "velocity"]
+CASES = {
+    "sgd": (["--optimizer", "sgd", "--lr", "0.05"], (SGD, {"learning_rate": 0.05}), []),
+    "momentum": (
+        ["--optimizer", "momentum", "--lr", "0.03"],
+        (SGD, {"learning_rate": 0.03, "momentum": 0.9}), ["momentum"]),
+    "momentum, weight decay": (
+        ["--optimizer", "momentum", "--lr", "0.03", "--weight-decay", "0.01"],
+        (SGD, {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}), ["momentum"]),
+    "nesterov": (
+        ["--optimizer", "nesterov", "--lr", "0.03", "--momentum", "0.8"],
+        (SGD, {"learning_rate": 0.03, "momentum": 0.8, "nesterov": True}), ["momentum"]),
+    "adam": (["--optimizer", "adam", "--lr", "0.003"], (ADAM, {"learning_rate": 0.003}), MOMENTS),
+    "adam, other numbers": (
+        ["--optimizer", "adam", "--lr", "0.003", "--beta1", "0.3", "--beta2", "0.98",
+         "--epsilon", "1e-5", "--weight-decay", "0.02"],
+        (ADAM, {"learning_rate": 0.003, "beta_1": 0.3, "beta_2": 0.98, "epsilon": 1e-5,
+                "weight_decay": 0.02}), MOMENTS),
+    "adamw": (["--optimizer", "adamw", "--lr", "0.003"],
+              (keras.optimizers.AdamW, {"learning_rate": 0.003}), MOMENTS),
+    "adagrad": (["--optimizer", "adagrad", "--lr", "0.02"],
+                (keras.optimizers.Adagrad, {"learning_rate": 0.02}), ["accumulator"]),
+}
+
+# Our names, and Keras's variables in its own order, with the way from Keras's layout to ONNX's.
+NCHW = [3, 2, 0, 1]
+LAYOUT = {"conv.weight": NCHW, "fc.weight": [1, 0]}
+TRAINED = ["conv.weight", "conv.bias", "bn.weight", "bn.bias", "fc.weight", "fc.bias"]
+ALL = [*TRAINED[:4], "bn.running_mean", "bn.running_var", *TRAINED[4:]]
+
+
+def to_onnx(name, array):
+    return np.transpose(array, LAYOUT[name]) if name in LAYOUT else np.asarray(array)
+
+
+def to_keras(name, array):
+    return np.transpose(array, np.argsort(LAYOUT[name])) if name in LAYOUT else array
+
+
+def keras_model(weights):
+    model = keras.Sequential([
+        keras.Input((8, 8, 1)),
+        keras.layers.Conv2D(4, 3),
+        keras.layers.BatchNormalization(momentum=0.9, epsilon=job.EPSILON),
+        keras.layers.ReLU(),
+        keras.layers.MaxPooling2D(2),
+        keras.layers.Permute((3, 1, 2)),
+        keras.layers.Flatten(),
+        keras.layers.Dense(5),
+    ])
+    model.set_weights([to_keras(name, weights[name]) for name in ALL])
+    return model
+
+
+def train_in_keras(weights, data, make_optimizer):
+    keras.config.set_floatx("float64")
+    model = keras_model(weights)
+    kind, numbers = make_optimizer
+    model.compile(optimizer=kind(**numbers), jit_compile=False,
+                  loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    losses = []
+    for batch in data:
+        # A loss is the mean over all batches since the last reset.
+        model.reset_metrics()
+        losses.append(model.train_on_batch(np.transpose(batch["x"], [0, 2, 3, 1]), batch["label"]))
+    return model, losses
+
+
+def slots_of(optimizer, names):
+    """Variables of the optimizer by the trained variable and the slot: after the iterations and the
+    learning rate, slots alternate for each variable."""
+    values = [np.asarray(variable) for variable in optimizer.variables[2:]]
+    places = [(parameter, slot) for parameter in TRAINED for slot in names]
+    assert len(values) == len(places)
+    return dict(zip(places, values))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_keras(name, tmp_path):
+    options, make_optimizer, slots = CASES[name]
+    weights, data = job.first_weights(), job.batches()
+    losses, ours = job.train(tmp_path, weights, data, [*options, "--formula", "keras"])
+    model, expected = train_in_keras(weights, data, make_optimizer)
+    assert len(losses) == job.STEPS
+    assert job.difference(losses, expected) <= job.TOLERANCE
+    for key, value in zip(ALL, model.get_weights()):
+        assert job.difference(ours[key], to_onnx(key, value)) <= job.TOLERANCE, key
+        assert job.difference(weights[key], to_onnx(key, value)) > 1e-4, f"{key} was never changed"
+    for (key, slot), value in slots_of(model.optimizer, slots).items():
+        assert job.difference(ours[f"{key}.{slot}"], to_onnx(key, value)) <= job.TOLERANCE, slot
+    assert ours["iterations"] == job.STEPS

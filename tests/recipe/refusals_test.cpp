@@ -1,0 +1,169 @@
+// Wrong names, patterns, types and numbers: one clear error each.
+
+#include <gtest/gtest.h>
+
+#include "onward/error.h"
+#include "tests/recipe/models.h"
+
+namespace onward {
+namespace {
+
+constexpr std::string_view kTwoOutputs = R"(
+<ir_version: 8, opset_import: ["" : 17]>
+g (double[N,2] x) => (double[N,3] a, int64[N] b) <double[2,3] w = full(1)> {
+  a = MatMul(x, w)
+  b = ArgMax<axis = 1, keepdims = 0>(a)
+})";
+
+struct Refusal {
+  std::string_view name;
+  std::string_view model;
+  std::function<void(Recipe&)> change;
+  std::string_view error;
+};
+
+void custom(Recipe& recipe, std::string_view text) {
+  recipe.loss = LossKind::custom;
+  recipe.loss_graph = std::make_shared<const Model>(model_of(text));
+}
+
+const Refusal kRefusals[] = {
+    {"which_output", kTwoOutputs, [](Recipe&) {},
+     "the model has 2 outputs, so say which one the loss reads: 'a', 'b'"},
+    {"no_such_output", kTwoOutputs, [](Recipe& r) { r.output = "c"; },
+     "the model has no output 'c': it has 'a', 'b'"},
+    {"output_of_integers", kTwoOutputs, [](Recipe& r) { r.output = "b"; },
+     "the loss can't read 'b': it is i64[N], not a tensor of floats"},
+    {"no_classes",
+     "<ir_version: 8, opset_import: [\"\" : 17]> g (double[N] x) => (double[N] y) <double[1] w = "
+     "full(1)> { y = PRelu(x, w) }",
+     [](Recipe&) {}, "softmax_cross_entropy needs classes in dimension 1, but 'y' is f64[N]"},
+    {"idle_train", kConvolutional, [](Recipe& r) { r.train = {"head.*"}; },
+     "the pattern 'head.*' matches no tensor: there are 'conv.weight', 'conv.bias', 'bn.weight', "
+     "'bn.bias', 'bn.mean', 'bn.var', 'fc.weight', 'fc.bias', 'ratio'"},
+    {"idle_freeze", kConvolutional, [](Recipe& r) { r.freeze = {"fc.weights"}; },
+     "the pattern 'fc.weights' matches no tensor: there are "},
+    {"all_frozen", kConvolutional, [](Recipe& r) { r.freeze = {"*"}; },
+     "nothing would be trained: name tensors with --train; there are 'conv.weight'"},
+    {"statistic", kConvolutional, [](Recipe& r) { r.train = {"bn.mean"}; },
+     "'bn.mean' can't be trained: it is the running mean of BatchNormalization 'b'"},
+    {"integers",
+     "<ir_version: 8, opset_import: [\"\" : 17]> g (double[N,4] x) => (double[N,4] y) <double[4,4] "
+     "w = full(1), int64[2] s = {-1, 4}> { m = MatMul(x, w) y = Reshape(m, s) }",
+     [](Recipe& r) { r.train = {"s"}; }, "'s' can't be trained: it is i64[2]"},
+    {"unreached", kConvolutional, [](Recipe& r) { r.train = {"ratio"}; },
+     "'ratio' can't be trained: no gradient of the loss reaches it"},
+    {"momentum", kConvolutional,
+     [](Recipe& r) {
+       r.optimizer = default_settings(OptimizerKind::momentum, Formula::torch);
+       r.optimizer.momentum = 1.5;
+     },
+     "momentum is 1.5, but must be at least 0 and less than 1"},
+    {"rate", kConvolutional, [](Recipe& r) { r.optimizer.learning_rate = -1; },
+     "the learning rate is -1, but must be a number from 0 on"},
+    {"dampening_in_keras", kConvolutional,
+     [](Recipe& r) {
+       r.optimizer = default_settings(OptimizerKind::momentum, Formula::keras);
+       r.optimizer.dampening = 0.5;
+     },
+     "momentum in the formula of keras has no dampening"},
+    {"dampened_nesterov", kConvolutional,
+     [](Recipe& r) {
+       r.optimizer = default_settings(OptimizerKind::nesterov, Formula::torch);
+       r.optimizer.dampening = 0.5;
+     },
+     "nesterov in the formula of torch has no dampening"},
+    {"loss_without_graph", kConvolutional, [](Recipe& r) { r.loss = LossKind::custom; },
+     "a custom loss, and only that, has a graph"},
+    {"loss_of_another_model", kLinear,
+     [](Recipe& r) {
+       custom(r,
+              "<ir_version: 8, opset_import: [\"\" : 17]> l (double[N] a, double[N] b) => "
+              "(double c) { d = Sub(a, b) c = ReduceMean<keepdims = 0>(d) }");
+     },
+     "no input of the loss has the name of an output of the model: it has 'a', 'b', the model 'y'"},
+    {"loss_is_no_scalar", kLinear,
+     [](Recipe& r) {
+       custom(r,
+              "<ir_version: 8, opset_import: [\"\" : 17]> l (double[N,1] y) => (double[N,1] c) "
+              "{ c = Mul(y, y) }");
+     },
+     "the output 'c' of the loss is f64[N,1], not a scalar float"},
+    {"loss_becomes_no_scalar", kLinear,
+     [](Recipe& r) {
+       custom(r, "<ir_version: 8, opset_import: [\"\" : 17]> l (y) => (c) { c = Mul(y, y) }");
+     },
+     "the loss 'c' is f64[N,1], not a scalar"},
+    {"loss_has_two_outputs", kLinear,
+     [](Recipe& r) {
+       custom(r,
+              "<ir_version: 8, opset_import: [\"\" : 17]> l (double[N,1] y) => (double a, "
+              "double b) { a = ReduceMean<keepdims = 0>(y) b = ReduceSum<keepdims = 0>(y) }");
+     },
+     "the loss must have one output, a scalar, but has 2: 'a', 'b'"},
+    {"loss_of_another_type", kLinear,
+     [](Recipe& r) {
+       custom(r,
+              "<ir_version: 8, opset_import: [\"\" : 17]> l (float[N,1] y) => (float a) { a = "
+              "ReduceMean<keepdims = 0>(y) }");
+     },
+     "the loss wants 'y' as f32[N,1], but the model gives f64[N,1]"},
+    {"loss_is_the_output", kLinear,
+     [](Recipe& r) { custom(r, "<ir_version: 8, opset_import: [\"\" : 17]> l (y) => (y) {}"); },
+     "the output 'y' of the loss is computed by no node of it"},
+    {"statistics_are_computed",
+     "<ir_version: 8, opset_import: [\"\" : 17]> g (double[N,2] x) => (double[N,2] y) <double[2] g "
+     "= full(1), double[2] v = full(1)> { m = Sqrt(v) y = BatchNormalization(x, g, g, v, m) }",
+     [](Recipe& r) { r.batch_norm = BatchNormMode::batch; },
+     "'m', a running statistic of BatchNormalization 'y', is no initializer"},
+    {"half_precision_node",
+     "<ir_version: 8, opset_import: [\"\" : 17]> g (float16[N,2] x) => (float16[N,2] y) "
+     "<float16[2,2] w = full(1)> { y = MatMul(x, w) }",
+     [](Recipe& r) { r.optimizer = default_settings(OptimizerKind::adam, Formula::onnx); },
+     "'w' is f16[2,2], but the standard's optimizer nodes take float and double"},
+};
+
+class RefusalTest : public testing::TestWithParam<Refusal> {};
+
+TEST_P(RefusalTest, SaysWhy) {
+  Recipe recipe;
+  GetParam().change(recipe);
+  try {
+    prepare(model_of(GetParam().model), recipe);
+    FAIL() << "it was accepted";
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string_view(error.what()).starts_with(GetParam().error)) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipe, RefusalTest, testing::ValuesIn(kRefusals),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(RefusalTest, SecondTraining) {
+  try {
+    prepare(prepare(model_of(kLinear), {.loss = LossKind::mse}), {.loss = LossKind::mse});
+    FAIL() << "it was accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "the model has 1 training info already");
+  }
+}
+
+TEST(RefusalTest, NamesAreListed) {
+  const auto message = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message([] { loss_kind("l1"); }),
+            "there is no loss 'l1': choose softmax_cross_entropy, mse, bce_with_logits, custom");
+  EXPECT_EQ(message([] { optimizer_kind("Adam"); }),
+            "there is no optimizer 'Adam': choose sgd, momentum, nesterov, adam, adamw, adagrad");
+  EXPECT_EQ(message([] { formula_of("jax"); }),
+            "there is no formula 'jax': choose torch, keras, onnx");
+}
+
+}  // namespace
+}  // namespace onward

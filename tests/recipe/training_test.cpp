@@ -1,0 +1,425 @@
+// What a recipe writes trains as its formula says: losses, optimizers, statistics, dropout.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ir/check.h"
+#include "ir/infer.h"
+#include "tests/recipe/models.h"
+#include "train/trainer.h"
+
+namespace onward {
+namespace {
+
+constexpr std::string_view kHeader = "<ir_version: 8, opset_import: [\"\" : 17]> ";
+
+// ---- losses ----
+
+struct LossCase {
+  std::string_view name;
+  LossKind loss;
+  std::string_view model;  // one input x
+  Tensor x, label;
+  double expected;
+  std::string_view reads;  // the value that the loss's first node reads
+};
+
+double cross_entropy(const std::vector<std::vector<double>>& logits,
+                     const std::vector<int>& label) {
+  double sum = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    double total = 0;
+    for (const double each : logits[i]) total += std::exp(each);
+    sum += std::log(total) - logits[i][static_cast<size_t>(label[i])];
+  }
+  return sum / static_cast<double>(logits.size());
+}
+
+double bce(const std::vector<double>& x, const std::vector<double>& z) {
+  double sum = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double p = 1 / (1 + std::exp(-x[i]));
+    sum -= z[i] * std::log(p) + (1 - z[i]) * std::log(1 - p);
+  }
+  return sum / static_cast<double>(x.size());
+}
+
+const Tensor kTwoByTwo = Tensor::of<double>({2, 2}, {1, -2, 0.5, 3});
+const std::string kScores = "g (double[N,2] x) => (double[N,2] y) <double[2] one = full(1)> {";
+
+std::vector<LossCase> loss_cases() {
+  const Tensor classes = Tensor::of<int64_t>({2}, {1, 0});
+  const Tensor numbers = Tensor::of<double>({2, 2}, {0, 1, 1, 0.25});
+  const double entropy = cross_entropy({{1, -2}, {0.5, 3}}, {1, 0});
+  const double binary = bce({1, -2, 0.5, 3}, {0, 1, 1, 0.25});
+  return {
+      {"softmax_cross_entropy", LossKind::softmax_cross_entropy, "y = PRelu(x, one) }", kTwoByTwo,
+       classes, entropy, "y"},
+      {"before_softmax", LossKind::softmax_cross_entropy,
+       "l = PRelu(x, one) y = Softmax<axis = -1>(l) }", kTwoByTwo, classes, entropy, "l"},
+      {"before_log_softmax", LossKind::softmax_cross_entropy,
+       "l = PRelu(x, one) s = LogSoftmax<axis = 1>(l) y = Identity(s) }", kTwoByTwo, classes,
+       entropy, "l"},
+      {"softmax_over_the_batch", LossKind::softmax_cross_entropy,
+       "l = PRelu(x, one) y = Softmax<axis = 0>(l) }", kTwoByTwo, classes,
+       cross_entropy({{1 / (1 + std::exp(-0.5)), 1 / (1 + std::exp(5))},
+                      {1 / (1 + std::exp(0.5)), 1 / (1 + std::exp(-5))}},
+                     {1, 0}),
+       "y"},
+      {"mse", LossKind::mse, "y = PRelu(x, one) }", kTwoByTwo, numbers,
+       (1.0 + 9 + 0.25 + 2.75 * 2.75) / 4, "y"},
+      {"bce_with_logits", LossKind::bce_with_logits, "y = PRelu(x, one) }", kTwoByTwo, numbers,
+       binary, "y"},
+      {"before_sigmoid", LossKind::bce_with_logits, "l = PRelu(x, one) y = Sigmoid(l) }", kTwoByTwo,
+       numbers, binary, "l"},
+      {"far_out", LossKind::bce_with_logits, "y = PRelu(x, one) }",
+       Tensor::of<double>({1, 2}, {-2000, 1500}), Tensor::of<double>({1, 2}, {0, 0.5}), 375, "y"},
+  };
+}
+
+TEST(LossTest, IsTheFormula) {
+  for (const LossCase& each : loss_cases()) {
+    const std::string text = std::string(kHeader) + kScores + std::string(each.model);
+    Prepared prepared = prepare_with_reasons(model_of(text), {.loss = each.loss});
+    EXPECT_EQ(recognise(prepared.model, 0)->prediction->name(), each.reads) << each.name;
+    const bool says_so = !prepared.notes.empty() && prepared.notes[0].starts_with("the loss reads");
+    EXPECT_EQ(says_so, each.reads == "l") << each.name;
+    Trainer trainer(std::move(prepared.model));
+    const double loss = trainer.step({{"x", each.x}, {"label", each.label}}).at("loss").number(0);
+    EXPECT_NEAR(loss, each.expected, 1e-12 * std::max(1.0, each.expected)) << each.name;
+  }
+}
+
+TEST(LossTest, GradientOfBinaryCrossEntropyAtZeroIsHalf) {
+  Recipe recipe{.loss = LossKind::bce_with_logits};
+  recipe.optimizer = default_settings(OptimizerKind::sgd, Formula::torch);
+  recipe.optimizer.learning_rate = 1;
+  Trainer trainer(
+      prepare(model_of(std::string(kHeader) + "g (double[N,1] x) => (double[N,1] y) "
+                                              "<double[1,1] w = {0}> { y = MatMul(x, w) }"),
+              recipe));
+  trainer.step(
+      {{"x", Tensor::of<double>({1, 1}, {1})}, {"label", Tensor::of<double>({1, 1}, {1})}});
+  EXPECT_EQ(trainer.state().get("w").number(0), 0.5);  // 0 - (1/2 - 1)
+}
+
+TEST(LossTest, FileReadsOutputsAndInputs) {
+  Recipe recipe{.loss = LossKind::custom};
+  // An autoencoder's: it compares an output with the input, and weighs it by a new input.
+  recipe.loss_graph = std::make_shared<const Model>(
+      model_of(std::string(kHeader) +
+               "l (double[N,1] y, double[N,1] x, double weight) => (double total) {"
+               "d = Sub(x, y) s = Mul(d, d) m = ReduceMean<keepdims = 0>(s) "
+               "total = Mul(m, weight) }"));
+  Model model = prepare(model_of(kLinear), recipe);
+  ASSERT_EQ(model.training[0].algorithm->inputs().size(), 1U);
+  EXPECT_EQ(model.training[0].algorithm->inputs()[0]->name(), "weight");
+  Trainer trainer(std::move(model));
+  const auto result = trainer.step(
+      {{"x", Tensor::of<double>({2, 1}, {1, 2})}, {"weight", Tensor::scalar<double>(3)}});
+  EXPECT_NEAR(result.at("total").number(0), 3 * 0.75 * 0.75 * 2.5, 1e-12);
+}
+
+// ---- optimizers, on y = w x with one example: d loss / d w is known ----
+
+struct Numbers {
+  double w = 0.25, first = 0, second = 0;
+};
+
+using Step = void (*)(const OptimizerSettings& s, double g, int t, Numbers& n);
+
+struct OptimizerCase {
+  Formula formula;
+  OptimizerKind kind;
+  Step step;  // t counts from 1
+};
+
+// The frameworks' formulas as their documentation has them; the tests in Python compare with the
+// frameworks themselves.
+const OptimizerCase kOptimizerCases[] = {
+    {Formula::torch, OptimizerKind::sgd,
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       n.w -= s.learning_rate * (g + s.weight_decay * n.w);
+     }},
+    {Formula::torch, OptimizerKind::momentum,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       g += s.weight_decay * n.w;
+       n.first = t == 1 ? g : s.momentum * n.first + (1 - s.dampening) * g;
+       n.w -= s.learning_rate * n.first;
+     }},
+    {Formula::torch, OptimizerKind::nesterov,
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       g += s.weight_decay * n.w;
+       n.first = s.momentum * n.first + g;
+       n.w -= s.learning_rate * (g + s.momentum * n.first);
+     }},
+    {Formula::torch, OptimizerKind::adam,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       g += s.weight_decay * n.w;
+       n.first = s.beta1 * n.first + (1 - s.beta1) * g;
+       n.second = s.beta2 * n.second + (1 - s.beta2) * g * g;
+       n.w -= s.learning_rate * n.first / (1 - std::pow(s.beta1, t)) /
+              (std::sqrt(n.second / (1 - std::pow(s.beta2, t))) + s.epsilon);
+     }},
+    {Formula::torch, OptimizerKind::adamw,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       n.w *= 1 - s.learning_rate * s.weight_decay;
+       n.first = s.beta1 * n.first + (1 - s.beta1) * g;
+       n.second = s.beta2 * n.second + (1 - s.beta2) * g * g;
+       n.w -= s.learning_rate * n.first / (1 - std::pow(s.beta1, t)) /
+              (std::sqrt(n.second / (1 - std::pow(s.beta2, t))) + s.epsilon);
+     }},
+    {Formula::torch, OptimizerKind::adagrad,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       g += s.weight_decay * n.w;
+       if (t == 1) n.first = s.initial_accumulator;
+       n.first += g * g;
+       n.w -= s.learning_rate / (1 + (t - 1) * s.rate_decay) * g / (std::sqrt(n.first) + s.epsilon);
+     }},
+    {Formula::keras, OptimizerKind::sgd,
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       n.w -= n.w * s.weight_decay * s.learning_rate;
+       n.w -= s.learning_rate * g;
+     }},
+    {Formula::keras, OptimizerKind::momentum,
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       n.w -= n.w * s.weight_decay * s.learning_rate;
+       n.first = s.momentum * n.first - s.learning_rate * g;
+       n.w += n.first;
+     }},
+    {Formula::keras, OptimizerKind::nesterov,
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       n.w -= n.w * s.weight_decay * s.learning_rate;
+       n.first = s.momentum * n.first - s.learning_rate * g;
+       n.w += s.momentum * n.first - s.learning_rate * g;
+     }},
+    {Formula::keras, OptimizerKind::adam,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       n.w -= n.w * s.weight_decay * s.learning_rate;
+       n.first += (g - n.first) * (1 - s.beta1);
+       n.second += (g * g - n.second) * (1 - s.beta2);
+       n.w -= s.learning_rate * std::sqrt(1 - std::pow(s.beta2, t)) / (1 - std::pow(s.beta1, t)) *
+              n.first / (std::sqrt(n.second) + s.epsilon);
+     }},
+    {Formula::keras, OptimizerKind::adagrad,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       n.w -= n.w * s.weight_decay * s.learning_rate;
+       if (t == 1) n.first = s.initial_accumulator;
+       n.first += g * g;
+       n.w -= s.learning_rate * g / std::sqrt(n.first + s.epsilon);
+     }},
+    {Formula::onnx, OptimizerKind::momentum,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       g += s.weight_decay * n.w;
+       n.first = s.momentum * n.first + (t == 1 ? 1 : 1 - s.dampening) * g;
+       n.w -= s.learning_rate * n.first;
+     }},
+    {Formula::onnx, OptimizerKind::adam,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       g += s.weight_decay * n.w;
+       n.first = s.beta1 * n.first + (1 - s.beta1) * g;
+       n.second = s.beta2 * n.second + (1 - s.beta2) * g * g;
+       const int before = t - 1;
+       const double correction =
+           before == 0 ? 1
+                       : std::sqrt(1 - std::pow(s.beta2, before)) / (1 - std::pow(s.beta1, before));
+       n.w -= s.learning_rate * correction * n.first / (std::sqrt(n.second) + s.epsilon);
+     }},
+    {Formula::onnx, OptimizerKind::adagrad,
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       g += s.weight_decay * n.w;
+       if (t == 1) n.first = s.initial_accumulator;
+       n.first += g * g;
+       n.w -= s.learning_rate / (1 + (t - 1) * s.rate_decay) * g / (std::sqrt(n.first) + s.epsilon);
+     }},
+};
+
+std::string name_of(const OptimizerCase& each) {
+  return std::string(to_string(each.kind)) + "_" + std::string(to_string(each.formula));
+}
+
+class OptimizerTest : public testing::TestWithParam<OptimizerCase> {};
+
+TEST_P(OptimizerTest, FollowsItsFormula) {
+  const OptimizerCase& each = GetParam();
+  Recipe recipe{.loss = LossKind::mse};
+  OptimizerSettings& s = recipe.optimizer;
+  s = default_settings(each.kind, each.formula);
+  // Exact in float32, for the sake of the standard's nodes.
+  s.learning_rate = 0.0625;
+  s.momentum = 0.75;
+  s.beta1 = 0.75;
+  s.beta2 = 0.96875;
+  s.epsilon = 1.0 / 1024;
+  s.weight_decay = 0.125;
+  s.initial_accumulator = 0.5;
+  if (each.formula != Formula::keras) {
+    s.rate_decay = 0.25;
+    s.dampening = each.kind == OptimizerKind::momentum ? 0.25 : 0;
+  }
+  Trainer trainer(prepare(model_of(kLinear), recipe));
+  Numbers numbers;
+  for (int t = 1; t <= 8; ++t) {
+    const double x = 1 + 0.25 * t, label = 2 * x;
+    const double difference = numbers.w * x - label;
+    each.step(s, 2 * difference * x, t, numbers);
+    const auto results = trainer.step(
+        {{"x", Tensor::of<double>({1, 1}, {x})}, {"label", Tensor::of<double>({1, 1}, {label})}});
+    ASSERT_NEAR(results.at("loss").number(0), difference * difference, 1e-12) << "step " << t;
+    ASSERT_NEAR(trainer.state().get("w").number(0), numbers.w, 1e-12) << "step " << t;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipe, OptimizerTest, testing::ValuesIn(kOptimizerCases),
+                         [](const auto& info) { return name_of(info.param); });
+
+TEST(OptimizerTest, RateIsStateThatCanBeSet) {
+  for (const Formula formula : {Formula::torch, Formula::keras, Formula::onnx}) {
+    Recipe recipe{.loss = LossKind::mse};
+    recipe.optimizer = default_settings(OptimizerKind::adam, formula);
+    Trainer trainer(prepare(model_of(kLinear), recipe));
+    trainer.state().set("learning_rate", Tensor::scalar<double>(0));
+    trainer.step(
+        {{"x", Tensor::of<double>({1, 1}, {1})}, {"label", Tensor::of<double>({1, 1}, {1})}});
+    EXPECT_EQ(trainer.state().get("w").number(0), 0.25);
+    EXPECT_EQ(trainer.state().get("learning_rate").number(0), 0);
+  }
+}
+
+TEST(OptimizerTest, SaysWhatFloat32DoesToAttributes) {
+  Recipe recipe{.loss = LossKind::mse};
+  recipe.optimizer = default_settings(OptimizerKind::momentum, Formula::onnx);
+  const Prepared prepared = prepare_with_reasons(model_of(kLinear), recipe);
+  ASSERT_EQ(prepared.notes.size(), 1U);
+  EXPECT_TRUE(prepared.notes[0].starts_with(
+      "momentum = 0.9 is stored as the float32 0.89999997615814209, which is 2.4e-08 off"))
+      << prepared.notes[0];
+}
+
+// ---- training mode ----
+
+const TensorMap kImages = {
+    {"x", Tensor::of<double>({2, 1, 4, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 1, 3, 5, 7, 2, 4, 6, 8,
+                                            8, 6, 4, 2, 7, 5, 3, 1, 8, 7, 6, 5, 4, 3, 2, 1})},
+    {"label", Tensor::of<int64_t>({2}, {0, 2})}};
+
+TEST(BatchNormTest, UpdatesRunningStatistics) {
+  // One channel of four numbers: mean 2.5, biased variance 1.25, unbiased 5/3.
+  for (const auto& [variance, expected] :
+       {std::pair(BatchVariance::biased, 1.25), std::pair(BatchVariance::unbiased, 5.0 / 3)}) {
+    Recipe recipe{.loss = LossKind::mse};
+    recipe.batch_norm = BatchNormMode::batch;
+    recipe.batch_variance = variance;
+    Trainer trainer(prepare(
+        model_of(std::string(kHeader) +
+                 "g (double[N,1] x) => (double[N,1] y) <double[1] g = {1}, double[1] b = {0}, "
+                 "double[1] mean = {1}, double[1] var = {3}> "
+                 "{ y = BatchNormalization<momentum = 0.9>(x, g, b, mean, var) }"),
+        recipe));
+    trainer.step({{"x", Tensor::of<double>({4, 1}, {1, 2, 3, 4})},
+                  {"label", Tensor::of<double>({4, 1}, {0, 0, 0, 0})}});
+    // 0.9 as it was written, not as float32 has it.
+    EXPECT_NEAR(trainer.state().get("mean").number(0), 0.9 * 1 + 0.1 * 2.5, 1e-15);
+    EXPECT_NEAR(trainer.state().get("var").number(0), 0.9 * 3 + 0.1 * expected, 1e-15);
+  }
+}
+
+TEST(BatchNormTest, SharedLayerUpdatesTwice) {
+  Recipe recipe{.loss = LossKind::mse};
+  recipe.batch_norm = BatchNormMode::batch;
+  recipe.batch_momentum = 0.5;
+  Trainer trainer(prepare(
+      model_of(std::string(kHeader) +
+               "g (double[N,1] x) => (double[N,1] y) <double[1] g = {1}, double[1] b = {0}, "
+               "double[1] mean = {8}, double[1] var = {1}, double two = {2}> "
+               "{ h = BatchNormalization(x, g, b, mean, var) k = Add(h, two) "
+               "y = BatchNormalization(k, g, b, mean, var) }"),
+      recipe));
+  trainer.step(
+      {{"x", Tensor::of<double>({2, 1}, {1, 3})}, {"label", Tensor::of<double>({2, 1}, {0, 0})}});
+  // The batch's means are 2, then 0 + 2.
+  EXPECT_NEAR(trainer.state().get("mean").number(0), ((8 + 2) / 2.0 + 2) / 2, 1e-12);
+}
+
+TEST(BatchNormTest, FrozenKeepsThem) {
+  Trainer trainer(prepare(model_of(kConvolutional), {}));
+  trainer.step(kImages);
+  EXPECT_FALSE(trainer.state().has("bn.mean"));
+}
+
+TEST(TrainingForwardTest, InferenceStaysAsItWas) {
+  Recipe recipe;
+  recipe.batch_norm = BatchNormMode::batch;
+  const Model plain = model_of(kConvolutional);
+  Model model = prepare(model_of(kConvolutional), recipe);
+  ASSERT_EQ(model.graph->nodes().size(), plain.graph->nodes().size());
+  Trainer trainer(std::move(model)), untrained(model_of(kConvolutional));
+  const Tensor before = untrained.infer(kImages).at("logits");
+  const Tensor after = trainer.infer(kImages).at("logits");
+  for (int64_t i = 0; i < before.size(); ++i) EXPECT_EQ(before.number(i), after.number(i));
+}
+
+TEST(TrainingForwardTest, DropoutDropsOnlyWhileTraining) {
+  Recipe with, without;
+  without.dropout = false;
+  Trainer dropping(prepare(model_of(kConvolutional), with));
+  Trainer keeping(prepare(model_of(kConvolutional), without));
+  const double kept = keeping.step(kImages).at("loss").number(0);
+  EXPECT_NE(dropping.step(kImages).at("loss").number(0), kept);
+  const auto notes = prepare_with_reasons(model_of(kConvolutional), without).notes;
+  EXPECT_EQ(notes.back(), "1 Dropout node drop nothing while training");
+}
+
+TEST(PrepareTest, EveryRecipePassesCheck) {
+  for (const Formula formula : {Formula::torch, Formula::keras, Formula::onnx}) {
+    for (const OptimizerKind kind :
+         {OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::nesterov, OptimizerKind::adam,
+          OptimizerKind::adamw, OptimizerKind::adagrad}) {
+      for (const BatchNormMode mode : {BatchNormMode::frozen, BatchNormMode::batch}) {
+        Recipe recipe;
+        recipe.optimizer = default_settings(kind, formula);
+        recipe.batch_norm = mode;
+        Model model = prepare(model_of(kConvolutional), recipe);
+        Problems problems;
+        check(model, problems);
+        EXPECT_TRUE(problems.empty()) << to_string(problems.list()[0]);
+      }
+    }
+  }
+}
+
+TEST(PrepareTest, OldModelsAreLifted) {
+  Prepared prepared = prepare_with_reasons(model_of(R"(
+<ir_version: 3, opset_import: ["" : 9]>
+g (float[N,4] x, float[4,3] w) => (float[N,3] y) <float[4,3] w = full(1)> {
+  m = MatMul(x, w)
+  d = Dropout<ratio = 0.5>(m)
+  y = Softmax(d)
+})"),
+                                           {});
+  EXPECT_EQ(prepared.model.opset(""), 17);
+  EXPECT_EQ(prepared.model.ir_version, 8);
+  EXPECT_EQ(prepared.notes[0], "the model is lifted from opset 9 to 17");
+  for_each_top_level_graph(prepared.model, [](const Graph& graph, GraphRole) {
+    for (const auto& node : graph.nodes()) {
+      EXPECT_EQ(node->opset, node->domain.empty() ? 17 : 1) << node->op;
+    }
+  });
+  Trainer trainer(std::move(prepared.model));
+  const auto results = trainer.step(
+      {{"x", Tensor::of<float>({1, 4}, {1, 2, 3, 4})}, {"label", Tensor::of<int64_t>({1}, {2})}});
+  EXPECT_TRUE(std::isfinite(results.at("loss").number(0)));
+}
+
+TEST(PrepareTest, NewModelsKeepTheirOpset) {
+  const Model model = prepare(
+      model_of("<ir_version: 10, opset_import: [\"\" : 21]> "
+               "g (float[N,4] x) => (float[N,3] y) <float[4,3] w = full(1)> { y = MatMul(x, w) }"),
+      {});
+  EXPECT_EQ(model.opset(""), 21);
+  EXPECT_EQ(model.ir_version, 10);
+}
+
+}  // namespace
+}  // namespace onward
