@@ -19,7 +19,7 @@ Value* find_for_loss(const Model& model, const std::string& name) {
   return nullptr;
 }
 
-WrittenLoss write_any_loss(Algorithm& algorithm, const Model& model, const Plan& plan,
+WrittenLoss write_any_loss(Algorithm& algorithm, const Model& model, const TrainingPlan& plan,
                            const TrainingForward& forward) {
   if (!plan.custom_loss) {
     return write_loss(algorithm, plan.recipe.loss, mapped(forward.twins, plan.prediction));
@@ -66,7 +66,7 @@ std::vector<ParameterGradient> write_gradients(Algorithm& algorithm, const Model
 
 }  // namespace
 
-std::vector<Value*> loss_targets(const Model& model, const Plan& plan) {
+std::vector<Value*> loss_targets(const Model& model, const TrainingPlan& plan) {
   if (!plan.custom_loss) return {plan.prediction};
   std::vector<Value*> targets;
   for (const Value* input : plan.custom_loss->inputs()) {
@@ -75,7 +75,7 @@ std::vector<Value*> loss_targets(const Model& model, const Plan& plan) {
   return targets;
 }
 
-Built build_training(Model& model, const Plan& plan) {
+Built build_training(Model& model, const TrainingPlan& plan) {
   Algorithm algorithm(model, model.opset("").value());
   algorithm.graph().name = "step";
   Built built;

@@ -7,7 +7,7 @@
 namespace onward {
 
 /// All that decides how an algorithm looks, once names and patterns are resolved.
-struct Plan {
+struct TrainingPlan {
   const Recipe& recipe;
   std::vector<Value*> parameters;  // dense initializers of the inference graph
   Value* prediction = nullptr;     // what the loss reads; null for a custom loss
@@ -24,9 +24,9 @@ struct Built {
 };
 
 /// Writes the algorithm. The same plan gives the same graph: recognise relies on it.
-Built build_training(Model& model, const Plan& plan);
+Built build_training(Model& model, const TrainingPlan& plan);
 
 /// What the loss reads in the inference graph.
-std::vector<Value*> loss_targets(const Model& model, const Plan& plan);
+std::vector<Value*> loss_targets(const Model& model, const TrainingPlan& plan);
 
 }  // namespace onward

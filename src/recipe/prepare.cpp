@@ -132,7 +132,7 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
   lift_together(model, loss ? &*loss : nullptr, prepared.notes);
   infer(model, "model");
 
-  Plan plan{.recipe = recipe};
+  TrainingPlan plan{.recipe = recipe};
   if (loss) {
     infer(*loss, "loss");
     check_custom_loss(model, *loss->graph);

@@ -59,7 +59,7 @@ std::vector<Value*> find_values(const Graph& graph, const std::vector<std::strin
 }
 
 /// Patterns are only kept where they still say which tensors are trained.
-void set_patterns(Recipe& recipe, const Model& copy, const Plan& plan) {
+void set_patterns(Recipe& recipe, const Model& copy, const TrainingPlan& plan) {
   try {
     if (choose_parameters(copy, loss_targets(copy, plan), recipe).trained == plan.parameters)
       return;
@@ -137,7 +137,7 @@ std::optional<Recognised> by_hint(const Model& model, const TrainingInfo& info,
   Model copy = inference_copy(model, around);
   Problems ignored;  // a model with problems does not match in the end
   infer_types(copy, ignored);
-  Plan plan{.recipe = hint.recipe};
+  TrainingPlan plan{.recipe = hint.recipe};
   for (Value* parameter : xs->values) plan.parameters.push_back(mapped(around, parameter));
   const bool all_initializers =
       std::all_of(plan.parameters.begin(), plan.parameters.end(), [&](const Value* parameter) {
