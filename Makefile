@@ -21,9 +21,9 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
 	@echo "$(PRESETS)" | sed 's/$$/: build that preset into build\/NAME/'
 
-demo: ## make a training model, check it and show it
+demo: ## make an inference model trainable, and train it on digits
 	@$(MAKE) program > /dev/null
-	@PATH="$(CURDIR)/build/release:$$PATH" tools/demo.sh
+	@PATH="$(CURDIR)/build/release:$$PATH" tools/demo.sh build/demo
 
 # One after the other, the quick ones first: the first that fails ends it.
 test: ## everything

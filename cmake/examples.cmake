@@ -1,6 +1,6 @@
 # The example files become part of the program, so that `onward example` needs no folder to look in.
 
-file(GLOB example_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/training/*.onnxtxt)
+file(GLOB example_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/*.onnxtxt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${example_files})
 set(example_entries "")
 foreach(file IN LISTS example_files)

@@ -53,8 +53,9 @@ void place(Plan& plan) {
     const bool used = lives[i].first != std::numeric_limits<size_t>::max();
     if (info.home == SlotInfo::Home::arena && info.same_as < 0 && used) order.push_back(i);
   }
-  std::ranges::stable_sort(
-      order, [&](size_t a, size_t b) { return plan.slots[a].bytes > plan.slots[b].bytes; });
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    return std::pair(plan.slots[b].bytes, a) < std::pair(plan.slots[a].bytes, b);
+  });
 
   std::vector<size_t> placed;  // by offset
   for (const size_t i : order) {

@@ -13,6 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "examples" / "training").glob("*.onnxtxt"))
+ALL_FILES = sorted((ROOT / "examples").glob("*/*.onnxtxt"))
 NAMES = [file.stem for file in FILES]
 TRAINING = "ai.onnx.preview.training"
 
@@ -26,7 +27,7 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples") / "new" / "folder"
     result = onward("example", "--all", "-o", folder)
     assert result.returncode == 0, result.stderr
-    assert sorted(file.stem for file in folder.iterdir()) == NAMES
+    assert sorted(file.stem for file in folder.iterdir()) == sorted(file.stem for file in ALL_FILES)
     return {name: onnx.load(folder / f"{name}.onnx") for name in NAMES}
 
 
@@ -71,13 +72,13 @@ def test_the_required_examples_are_there():
 
 def test_list_has_one_line_each():
     lines = onward("example").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == NAMES
-    for line, file in zip(lines, FILES):
+    assert [line.split()[0] for line in lines] == [file.stem for file in ALL_FILES]
+    for line, file in zip(lines, ALL_FILES):
         assert line.split(maxsplit=1)[1] == file.read_text().splitlines()[0].removeprefix("# ")
         assert len(line) <= 110
 
 
-@pytest.mark.parametrize("file", FILES, ids=NAMES)
+@pytest.mark.parametrize("file", ALL_FILES, ids=lambda file: file.stem)
 def test_prints_its_text(file):
     assert onward("example", file.stem).stdout == file.read_text()
 
