@@ -73,7 +73,6 @@ void Algorithm::update(Value* target, Value* source) {
   rename(source, target->name() + ".new");
   source->type = target->type;
   source->declared = true;
-  graph_->add_output(source);
   updates_.push_back({target, source});
 }
 
@@ -86,6 +85,7 @@ TrainingInfo Algorithm::finish() {
     // A graph of a model is in one version; what we write is the same in all since 13.
     if (node->domain.empty()) node->opset = opset_;
   }
+  for (const Binding& update : updates_) graph_->add_output(update.source);
   TrainingInfo info;
   info.algorithm = std::move(graph_);
   info.update_bindings = std::move(updates_);

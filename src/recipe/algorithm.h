@@ -44,7 +44,8 @@ class Algorithm {
   /// Gives a value that a builder made a name of its own.
   void rename(Value* value, const std::string& name);
 
-  /// Stamps the nodes with the opset, and hands all of it over.
+  /// Stamps the nodes with the opset, and hands all of it over. The sources of updates become
+  /// outputs, after those that were added as such.
   TrainingInfo finish();
 
  private:
