@@ -164,4 +164,14 @@ std::vector<int64_t> shuffled_order(int64_t size, uint64_t seed, uint64_t epoch)
   return order;
 }
 
+std::vector<std::vector<int64_t>> shuffled_batches(int64_t size, int64_t batch, uint64_t seed,
+                                                   uint64_t epoch) {
+  const std::vector<int64_t> order = shuffled_order(size, seed, epoch);
+  std::vector<std::vector<int64_t>> batches;
+  for (int64_t first = 0; first < size; first += batch) {
+    batches.emplace_back(order.begin() + first, order.begin() + std::min(first + batch, size));
+  }
+  return batches;
+}
+
 }  // namespace onward

@@ -38,5 +38,8 @@ Tensor take_rows(const Tensor& array, std::span<const int64_t> rows);
 
 /// The order of the examples in an epoch: the same on every machine for the same seed and epoch.
 std::vector<int64_t> shuffled_order(int64_t size, uint64_t seed, uint64_t epoch);
+/// The same, cut into batches; the last may be smaller.
+std::vector<std::vector<int64_t>> shuffled_batches(int64_t size, int64_t batch, uint64_t seed,
+                                                   uint64_t epoch);
 
 }  // namespace onward

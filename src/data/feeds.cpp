@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "data/convert.h"
 #include "onward/error.h"
@@ -26,6 +27,12 @@ Type type_of_batches(const Tensor& array) {
 }
 
 }  // namespace
+
+std::vector<InputSlot> input_slots(const Model& model) {
+  std::vector<size_t> all(model.training.size());
+  std::iota(all.begin(), all.end(), 0);
+  return input_slots(model, all);
+}
 
 std::vector<InputSlot> input_slots(const Model& model, std::span<const size_t> infos) {
   std::vector<InputSlot> slots;

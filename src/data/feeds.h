@@ -17,6 +17,9 @@ struct InputSlot {
 /// The inputs of the inference graph and of the algorithms of these training infos, each once.
 std::vector<InputSlot> input_slots(const Model& model, std::span<const size_t> infos);
 
+/// The same for all training infos.
+std::vector<InputSlot> input_slots(const Model& model);
+
 /// Array names for inputs that are named otherwise.
 using ArrayNames = std::map<std::string, std::string, std::less<>>;
 

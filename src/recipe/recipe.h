@@ -61,17 +61,17 @@ struct Recipe {
   LossKind loss = LossKind::softmax_cross_entropy;
   /// For a custom loss: inputs named like outputs (or inputs) of the model, and others, which
   /// become inputs of the step (labels); its one output is the loss, a scalar.
-  std::shared_ptr<const Model> loss_graph;
+  std::shared_ptr<const Model> loss_graph = {};
   /// The model's output that the loss reads; may be left empty where there is only one.
-  std::string output;
-  OptimizerSettings optimizer;
+  std::string output = {};
+  OptimizerSettings optimizer = {};
   /// Patterns (* and ?) of the names of tensors to train, or to keep, whatever their roles say;
   /// one that both match is trained.
-  std::vector<std::string> train, freeze;
+  std::vector<std::string> train = {}, freeze = {};
   BatchNormMode batch_norm = BatchNormMode::frozen;
   BatchVariance batch_variance = BatchVariance::biased;
   /// How much of the running statistics stays; without it, each node's attribute.
-  std::optional<double> batch_momentum;
+  std::optional<double> batch_momentum = {};
   /// Whether Dropout nodes drop while training.
   bool dropout = true;
 };

@@ -9,6 +9,7 @@
 #include "ir/rewrite.h"
 #include "onward/error.h"
 #include "runtime/parallel.h"
+#include "runtime/program.h"
 #include "train/step_parts.h"
 
 namespace onward {
@@ -57,6 +58,17 @@ std::vector<std::string> gradient_names(const Model& step) {
 }
 
 }  // namespace
+
+struct Trainer::Step {
+  Step(StepMetrics found, Model step, const std::vector<std::string>& gradients)
+      : metrics(std::move(found)), program(std::move(step), gradients) {}
+
+  StepMetrics metrics;
+  Program program;
+};
+
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
 
 Trainer::Trainer(Model model, TrainerOptions options)
     : model_(std::move(model)), options_(options), state_(model_) {

@@ -6,10 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "runtime/program.h"
+#include "runtime/state.h"
 #include "train/metrics.h"
 
 namespace onward {
+
+class Program;
 
 struct TrainerOptions {
   uint64_t seed = 0;
@@ -22,6 +24,8 @@ struct TrainerOptions {
 class Trainer {
  public:
   explicit Trainer(Model model, TrainerOptions options = {});
+  ~Trainer();
+  Trainer(Trainer&&) noexcept;
 
   /// One training step on a batch: info by info in file order, or only one of them. Gives each
   /// info's outputs.
@@ -66,13 +70,7 @@ class Trainer {
   const Model& keep_only_inference();
 
  private:
-  struct Step {
-    Step(StepMetrics found, Model step, const std::vector<std::string>& gradients)
-        : metrics(std::move(found)), program(std::move(step), gradients) {}
-
-    StepMetrics metrics;
-    Program program;
-  };
+  struct Step;
   Step& step_of(size_t info);
 
   Model model_;
