@@ -21,6 +21,7 @@ struct Options {
   int64_t epochs = 1, steps = 0, batch = 32, accumulate = 1, checkpoint_every = 0, seed = 0;
   int64_t threads = 0, info = -1;
   bool resume = false, initialize = false, json = false, inference = false, drop_last = false;
+  bool explain = false;
 
   // Whether the user gave them makes a difference.
   std::optional<Argument> epochs_argument, batch_argument, accumulate_argument, seed_argument,
@@ -195,6 +196,7 @@ void run(const Options& options) {
   save(options.inference ? trainer.keep_only_inference() : trainer.model(), options.output);
   if (!keeps_checkpoints) checkpoints.remove();
   report->done(moment, options.output);
+  if (options.explain) fmt::print(stderr, "{}", trainer.explain());
 }
 
 }  // namespace
@@ -242,6 +244,8 @@ void add_train(CommandLine& line) {
                "first run the model's initialization, which undoes what was learned");
   command.flag("--inference", &options->inference, "write the model without its training part");
   command.flag("--json", &options->json, "print what happens as lines of JSON");
+  command.flag("--explain", &options->explain,
+               "say in the end, on stderr, which kernel took which part of a step, and why");
   command.footer(
       "Ctrl-C saves a checkpoint and says how to go on; a second one ends at once.\n"
       "Example: onward train model.onnx --data train.npz --eval test.npz --epochs 3 -o "

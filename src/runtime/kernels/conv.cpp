@@ -3,6 +3,7 @@
 // to the convolution itself.
 
 #include "eval/window.h"
+#include "runtime/kernels/conv_patches.h"
 #include "runtime/kernels/onednn.h"
 
 namespace onward {
@@ -163,8 +164,11 @@ void make_conv_grad_w(Site& site) {
 
 constexpr KernelChoice kChoices[] = {
     {"Conv", "onednn", refuses_conv, make_conv},
+    {"Conv", "patches", refuses_patches, make_conv_by_patches},
     {"ConvGradW", "onednn", refuses_conv, make_conv_grad_w, "onward"},
+    {"ConvGradW", "patches", refuses_patches, make_conv_grad_w_by_patches, "onward"},
     {"ConvGradX", "onednn", refuses_conv, make_conv_grad_x, "onward"},
+    {"ConvGradX", "patches", refuses_patches, make_conv_grad_x_by_patches, "onward"},
 };
 
 }  // namespace

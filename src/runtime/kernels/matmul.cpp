@@ -2,47 +2,15 @@
 // transposed matrices faster (by a tenth to a half), and BLIS those that lie as they are
 // multiplied.
 
-#include <cblas.h>
-#include <oneapi/dnnl/dnnl.h>
-
 #include <algorithm>
 #include <limits>
 
 #include "runtime/kernel.h"
+#include "runtime/kernels/gemm.h"
 #include "runtime/parallel.h"
 
 namespace onward {
 namespace {
-
-/// y = alpha op(a) op(b) + beta y, all row-major.
-struct Product {
-  bool trans_a = false, trans_b = false;
-  int64_t m = 0, n = 0, k = 0;
-  double alpha = 1, beta = 0;
-
-  template <typename T>
-  void run(const T* a, const T* b, T* y) const {
-    if (m == 0 || n == 0) return;
-    if (k == 0) {
-      if (beta == 0) std::fill_n(y, m * n, T(0));
-      return;
-    }
-    const auto ta = trans_a ? CblasTrans : CblasNoTrans, tb = trans_b ? CblasTrans : CblasNoTrans;
-    const auto mi = static_cast<int>(m), ni = static_cast<int>(n), ki = static_cast<int>(k);
-    const int lda = trans_a ? mi : ki, ldb = trans_b ? ki : ni;
-    if constexpr (std::is_same_v<T, float>) {
-      if (trans_a || trans_b) {
-        dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, static_cast<float>(alpha), a,
-                   lda, b, ldb, static_cast<float>(beta), y, n);
-        return;
-      }
-      cblas_sgemm(CblasRowMajor, ta, tb, mi, ni, ki, static_cast<float>(alpha), a, lda, b, ldb,
-                  static_cast<float>(beta), y, ni);
-    } else {
-      cblas_dgemm(CblasRowMajor, ta, tb, mi, ni, ki, alpha, a, lda, b, ldb, beta, y, ni);
-    }
-  }
-};
 
 Reason refuses_type(const Node& node) {
   const DType dtype = node.output(0)->type.dtype;
