@@ -8,7 +8,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HIDDEN = re.compile(r"^namespace \{$.*?^\}  // namespace$", re.MULTILINE | re.DOTALL)
 NAMESPACE = re.compile(r"^namespace ([a-z_:0-9]+) \{$", re.MULTILINE)
-TYPE = re.compile(r"^(?:struct|class|enum class|union) (\w+)\b[^;{]*\{", re.MULTILINE)
+TYPE = re.compile(r"^(?:struct|class|enum class|union) (\w+)\b(?!::)[^;{]*\{", re.MULTILINE)
 
 
 def problems(root):
