@@ -49,8 +49,8 @@ TEST_PACKAGES = {
 }
 
 # The tools of the build: a CMake new enough for ONNX, and what its source distribution asks for.
-BUILD_TOOLS = ["cmake==4.4.4", "ninja==1.13.2", "scikit-build-core==1.1.1", "setuptools==80.9.0",
-               "wheel==0.45.1"]
+BUILD_TOOLS = ["cmake==4.4.4", "nanobind==3.1.0", "ninja==1.13.2", "scikit-build-core==1.1.1",
+               "setuptools==80.9.0", "wheel==0.45.1"]
 TEST_TOOLS = ["numpy==2.4.6", "onnx==1.23.2", "pytest==9.2.0"]
 # What the tests against other frameworks run in. torch's wheel can't be imported without the CUDA
 # libraries that it brings along (its main library is linked to them), processor or not.

@@ -1,0 +1,80 @@
+"""ONNX's backend interface: `onward.backend.prepare(model).run(inputs)`, `run_model`, `run_node`."""
+
+import numpy
+import onnx
+from onnx.backend.base import Backend, BackendRep, Device, DeviceType
+
+import onward
+
+
+class OnwardRep(BackendRep):
+    """A model made ready to be run."""
+
+    def __init__(self, model):
+        self.model = model
+        self._trainer = onward.Trainer(model)
+        self._inputs = [value.name for value in model.inputs]
+        self._outputs = [value.name for value in model.outputs]
+
+    def run(self, inputs, **kwargs):
+        """The outputs, in the model's order. `inputs` are arrays in the model's order, or by name."""
+        if not isinstance(inputs, dict):
+            if len(inputs) != len(self._inputs):
+                raise onward.Error(f"the model takes {len(self._inputs)} inputs, not {len(inputs)}")
+            inputs = dict(zip(self._inputs, inputs))
+        results = self._trainer.infer(inputs)
+        return tuple(results[name] for name in self._outputs)
+
+
+class OnwardBackend(Backend):
+    """Runs models on the CPU."""
+
+    @classmethod
+    def supports_device(cls, device):
+        return Device(device).type == DeviceType.CPU
+
+    @classmethod
+    def prepare(cls, model, device="CPU", **kwargs):
+        """Takes an onnx.ModelProto, its bytes or an onward.Model."""
+        if not cls.supports_device(device):
+            raise onward.Error(f"device {device} is not supported: Onward runs on the CPU")
+        return OnwardRep(model if isinstance(model, onward.Model) else onward.loads(model))
+
+    @classmethod
+    def run_model(cls, model, inputs, device="CPU", **kwargs):
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(cls, node, inputs, device="CPU", outputs_info=None, **kwargs):
+        """`outputs_info` may give the (element type, shape) of each output."""
+        given = [name for name in node.input if name]
+        arrays = inputs if isinstance(inputs, dict) else dict(zip(given, inputs))
+        typed = [onnx.helper.make_tensor_value_info(
+                     name, onnx.helper.np_dtype_to_tensor_dtype(numpy.asarray(array).dtype),
+                     numpy.asarray(array).shape)
+                 for name, array in arrays.items()]
+        outputs = []
+        for i, name in enumerate(node.output):
+            if not name:
+                continue
+            if outputs_info:
+                dtype, shape = outputs_info[i]
+                outputs.append(onnx.helper.make_tensor_value_info(
+                    name, onnx.helper.np_dtype_to_tensor_dtype(numpy.dtype(dtype)), shape))
+            else:
+                outputs.append(onnx.ValueInfoProto(name=name))
+        graph = onnx.helper.make_graph([node], "node", typed, outputs)
+        imports = [onnx.helper.make_opsetid(node.domain, kwargs.get("opset_version")
+                                            or _newest_version(node.domain))]
+        return cls.run_model(onnx.helper.make_model(graph, opset_imports=imports), arrays, device)
+
+
+def _newest_version(domain):
+    return max(schema.since_version for schema in onnx.defs.get_all_schemas() if schema.domain == domain)
+
+
+is_compatible = OnwardBackend.is_compatible
+prepare = OnwardBackend.prepare
+run_model = OnwardBackend.run_model
+run_node = OnwardBackend.run_node
+supports_device = OnwardBackend.supports_device

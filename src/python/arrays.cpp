@@ -1,0 +1,275 @@
+#include "python/arrays.h"
+
+#include <fmt/format.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+#include "onward/error.h"
+
+namespace onward::python {
+namespace {
+
+/// How NumPy holds the elements of a type. The types that NumPy itself lacks are those of the package
+/// ml_dtypes; it keeps those of less than a byte in a byte each, which the standard packs.
+struct NumpyType {
+  DType dtype;
+  std::string_view name;
+  bool needs_ml_dtypes = false;
+};
+
+constexpr NumpyType kTypes[] = {
+    {DType::f32, "float32"},
+    {DType::f64, "float64"},
+    {DType::f16, "float16"},
+    {DType::i8, "int8"},
+    {DType::i16, "int16"},
+    {DType::i32, "int32"},
+    {DType::i64, "int64"},
+    {DType::u8, "uint8"},
+    {DType::u16, "uint16"},
+    {DType::u32, "uint32"},
+    {DType::u64, "uint64"},
+    {DType::boolean, "bool"},
+    {DType::c64, "complex64"},
+    {DType::c128, "complex128"},
+    {DType::string, "str"},
+    {DType::bf16, "bfloat16", true},
+    {DType::f8e4m3fn, "float8_e4m3fn", true},
+    {DType::f8e4m3fnuz, "float8_e4m3fnuz", true},
+    {DType::f8e5m2, "float8_e5m2", true},
+    {DType::f8e5m2fnuz, "float8_e5m2fnuz", true},
+    {DType::f8e8m0, "float8_e8m0fnu", true},
+    {DType::u4, "uint4", true},
+    {DType::i4, "int4", true},
+    {DType::u2, "uint2", true},
+    {DType::i2, "int2", true},
+    {DType::f4e2m1, "float4_e2m1fn", true},
+    {DType::f6e2m3, "float6_e2m3fn", true},
+    {DType::f6e3m2, "float6_e3m2fn", true},
+};
+
+const NumpyType& numpy_type(DType dtype) {
+  const auto* found =
+      std::find_if(std::begin(kTypes), std::end(kTypes),
+                   [&](const NumpyType& type) { return type.dtype == dtype; });
+  if (found == std::end(kTypes)) throw Error(fmt::format("NumPy has no type {}", name(dtype)));
+  return *found;
+}
+
+bool is_packed(DType dtype) { return bits(dtype) > 0 && bits(dtype) < 8; }
+
+nb::object numpy() { return nb::module_::import_("numpy"); }
+
+nb::object dtype_object(const NumpyType& type) {
+  if (!type.needs_ml_dtypes) return numpy().attr(type.name == "bool" ? "bool_" : type.name.data());
+  try {
+    return nb::module_::import_("ml_dtypes").attr(type.name.data());
+  } catch (nb::python_error&) {
+    throw Error(fmt::format("NumPy has no type {}: please install the package ml_dtypes",
+                            type.name));
+  }
+}
+
+std::vector<int64_t> shape_of(const nb::object& array) {
+  std::vector<int64_t> dims;
+  for (nb::handle dim : array.attr("shape")) dims.push_back(nb::cast<int64_t>(dim));
+  return dims;
+}
+
+/// The memory of a contiguous array. (Its buffer would be empty for types of ml_dtypes.)
+std::span<const std::byte> memory_of(const nb::object& array) {
+  const nb::object interface = array.attr("__array_interface__");
+  const auto address = nb::cast<uintptr_t>(interface["data"][0]);
+  const auto size = nb::cast<size_t>(array.attr("nbytes"));
+  return {reinterpret_cast<const std::byte*>(address), size};
+}
+
+Tensor strings_from(const nb::object& array) {
+  std::vector<std::string> values;
+  for (nb::handle each : nb::list(array.attr("ravel")().attr("tolist")())) {
+    if (nb::isinstance<nb::bytes>(each)) {
+      const nb::bytes bytes = nb::borrow<nb::bytes>(each);
+      values.emplace_back(bytes.c_str(), bytes.size());
+    } else if (nb::isinstance<nb::str>(each)) {
+      values.push_back(nb::cast<std::string>(each));
+    } else {
+      throw Error(fmt::format("an array of objects must hold strings, not {}",
+                              nb::cast<std::string>(each.type().attr("__name__"))));
+    }
+  }
+  return Tensor::of_strings(shape_of(array), std::move(values));
+}
+
+Tensor pack(const nb::object& array, DType dtype) {
+  const nb::object bytes = is_integer(dtype) ? array.attr("astype")("int8")
+                                             : array.attr("view")("uint8");
+  const auto memory = memory_of(bytes);
+  const int width = bits(dtype);
+  std::string packed(static_cast<size_t>(
+                         packed_bytes(dtype, static_cast<int64_t>(memory.size())).value_or(0)),
+                     '\0');
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const unsigned pattern = std::to_integer<unsigned>(memory[i]) & ((1U << width) - 1U);
+    const size_t bit = i * static_cast<size_t>(width);
+    const unsigned shifted = pattern << (bit % 8);
+    packed[bit / 8] = static_cast<char>(static_cast<unsigned char>(packed[bit / 8]) | shifted);
+    if (shifted > 0xFF) packed[bit / 8 + 1] = static_cast<char>(shifted >> 8);
+  }
+  return Tensor::from_bytes(dtype, shape_of(array),
+                            std::make_shared<const std::string>(std::move(packed)));
+}
+
+nb::object unpack(const Tensor& tensor, const nb::object& dtype) {
+  const int width = bits(tensor.dtype());
+  const bool is_signed = tensor.dtype() == DType::i4 || tensor.dtype() == DType::i2;
+  std::string values(static_cast<size_t>(tensor.size()), '\0');
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t bit = i * static_cast<size_t>(width);
+    unsigned window = std::to_integer<unsigned>(tensor.bytes()[bit / 8]);
+    if (bit / 8 + 1 < tensor.bytes().size()) {
+      window |= std::to_integer<unsigned>(tensor.bytes()[bit / 8 + 1]) << 8;
+    }
+    unsigned pattern = (window >> (bit % 8)) & ((1U << width) - 1U);
+    if (is_signed && (pattern >> (width - 1)) != 0) pattern |= 0xFFU << width;
+    values[i] = static_cast<char>(pattern);
+  }
+  const nb::object bytes = nb::bytes(values.data(), values.size());
+  const nb::object plain =
+      numpy().attr("frombuffer")(bytes, is_integer(tensor.dtype()) ? "int8" : "uint8");
+  return is_integer(tensor.dtype()) ? plain.attr("astype")(dtype) : plain.attr("view")(dtype);
+}
+
+/// Keeps an array alive; may be let go of in any thread.
+std::shared_ptr<const void> kept(nb::object array) {
+  return {array.release().ptr(), [](const void* pointer) {
+            if (!nb::is_alive()) return;  // the interpreter is gone, and the array with it
+            const nb::gil_scoped_acquire locked;
+            nb::handle(static_cast<PyObject*>(const_cast<void*>(pointer))).dec_ref();
+          }};
+}
+
+/// The element type as DLPack says it; unsigned integers of the same size for those it would not.
+nb::dlpack::dtype element_of(DType dtype) {
+  using Code = nb::dlpack::dtype_code;
+  Code code = Code::UInt;
+  if (numpy_type(dtype).needs_ml_dtypes) {
+    code = Code::UInt;
+  } else if (dtype == DType::boolean) {
+    code = Code::Bool;
+  } else if (is_complex(dtype)) {
+    code = Code::Complex;
+  } else if (is_float(dtype)) {
+    code = Code::Float;
+  } else if (numpy_name(dtype).front() == 'i') {
+    code = Code::Int;
+  }
+  return {.code = static_cast<uint8_t>(code), .bits = static_cast<uint8_t>(bits(dtype)), .lanes = 1};
+}
+
+bool is_string_kind(const std::string& kind) {
+  return kind == "U" || kind == "S" || kind == "O" || kind == "T";
+}
+
+DType dtype_of_array(const nb::object& array) {
+  const auto wanted = nb::cast<std::string>(array.attr("dtype").attr("name"));
+  for (const NumpyType& type : kTypes) {
+    if (type.name == wanted) return type.dtype;
+  }
+  throw Error(fmt::format("an array of {} has no type of ONNX", wanted));
+}
+
+}  // namespace
+
+std::string_view numpy_name(DType dtype) {
+  return dtype == DType::undefined ? "" : numpy_type(dtype).name;
+}
+
+Tensor Borrowed::tensor(nb::handle object) {
+  nb::object array = numpy().attr("asarray")(object, nb::arg("order") = "C");
+  if (is_string_kind(nb::cast<std::string>(array.attr("dtype").attr("kind")))) {
+    return strings_from(array);
+  }
+  const nb::object dtype = array.attr("dtype");
+  if (!nb::cast<bool>(dtype.attr("isnative"))) {
+    array = array.attr("astype")(dtype.attr("newbyteorder")("="));
+  }
+  const DType type = dtype_of_array(array);
+  if (is_packed(type)) return pack(array, type);
+  const auto memory = memory_of(array);
+  std::vector<int64_t> dims = shape_of(array);
+  arrays_.push_back(kept(std::move(array)));
+  memory_.push_back(memory);
+  return Tensor::view(type, std::move(dims), memory, arrays_.back());
+}
+
+TensorMap Borrowed::tensors(const nb::dict& arrays) {
+  TensorMap tensors;
+  for (const auto& [key, value] : arrays) {
+    auto name = nb::cast<std::string>(key);
+    try {
+      tensors.emplace(name, tensor(value));
+    } catch (Error& error) {
+      throw error.add_context(fmt::format("in the array for '{}'", name));
+    }
+  }
+  return tensors;
+}
+
+Tensor Borrowed::owned(const Tensor& tensor) const {
+  const auto bytes = tensor.bytes();
+  const bool borrowed = std::any_of(memory_.begin(), memory_.end(), [&](const auto& memory) {
+    return bytes.data() >= memory.data() && bytes.data() < memory.data() + memory.size();
+  });
+  if (!borrowed) return tensor;
+  return Tensor::from_bytes(
+      tensor.dtype(), tensor.dims(),
+      std::make_shared<const std::string>(reinterpret_cast<const char*>(bytes.data()),
+                                          bytes.size()));
+}
+
+bool Borrowed::is_held() const {
+  return std::any_of(arrays_.begin(), arrays_.end(),
+                     [](const auto& array) { return array.use_count() > 1; });
+}
+
+Tensor tensor_copy(nb::handle array) {
+  Borrowed borrowed;
+  return borrowed.owned(borrowed.tensor(array));
+}
+
+nb::object to_array(const Tensor& tensor) {
+  const nb::object shape = [&] {
+    nb::list dims;
+    for (const int64_t dim : tensor.dims()) dims.append(dim);
+    return nb::tuple(dims);
+  }();
+  if (tensor.dtype() == DType::string) {
+    nb::list values;
+    for (const std::string& value : tensor.strings()) {
+      values.append(nb::str(value.data(), value.size()));
+    }
+    const nb::object flat = numpy().attr("array")(values, nb::arg("dtype") = "object");
+    return flat.attr("reshape")(shape);
+  }
+  const nb::object dtype = dtype_object(numpy_type(tensor.dtype()));
+  if (is_packed(tensor.dtype())) return unpack(tensor, dtype).attr("reshape")(shape);
+  if (tensor.size() == 0) return numpy().attr("zeros")(shape, dtype);
+
+  const nb::capsule owner(new Tensor(tensor),
+                          [](void* kept) noexcept { delete static_cast<Tensor*>(kept); });
+  const std::vector<size_t> dims(tensor.dims().begin(), tensor.dims().end());
+  const nb::ndarray<nb::numpy, nb::ro> array(tensor.bytes().data(), dims.size(), dims.data(), owner,
+                                             nullptr, element_of(tensor.dtype()));
+  const nb::object plain = nb::cast(array);
+  return numpy_type(tensor.dtype()).needs_ml_dtypes ? plain.attr("view")(dtype) : plain;
+}
+
+nb::dict to_arrays(const TensorMap& tensors) {
+  nb::dict arrays;
+  for (const auto& [name, tensor] : tensors) arrays[name.c_str()] = to_array(tensor);
+  return arrays;
+}
+
+}  // namespace onward::python

@@ -1,0 +1,19 @@
+#include <nanobind/nanobind.h>
+
+#include "onward/error.h"
+#include "onward/version.h"
+#include "python/bindings.h"
+
+NB_MODULE(_core, module) {
+  namespace nb = nanobind;
+  module.doc() = "Onward's core, in C++.";
+  module.attr("__version__") = nb::str(onward::kVersion.data(), onward::kVersion.size());
+
+  nb::exception<onward::Error>(module, "Error", PyExc_ValueError).attr("__doc__") =
+      "Says that what was given (a model, data, an option) is wrong, and what to do about it.";
+  nb::exception<onward::Bug>(module, "Bug", PyExc_RuntimeError).attr("__doc__") =
+      "Says that Onward itself is wrong. Please report it.";
+  onward::python::bind_model(module);
+  onward::python::bind_trainer(module);
+  onward::python::bind_operators(module);
+}

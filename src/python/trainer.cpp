@@ -1,0 +1,167 @@
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+
+#include "ir/copy.h"
+#include "ir/save.h"
+#include "onward/error.h"
+#include "python/arrays.h"
+#include "python/bindings.h"
+#include "python/gradients.h"
+
+namespace onward::python {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace nb::literals;
+
+/// A Trainer that several Python threads may call: one call at a time, Python going on meanwhile.
+class PyTrainer {
+ public:
+  PyTrainer(const PyModel& model, uint64_t seed)
+      : model_(model.model), trainer_(copy(*model.model), {.seed = seed}) {}
+
+  nb::dict step(const nb::dict& inputs, std::optional<size_t> info) {
+    return call(inputs, [&](const TensorMap& tensors) { return trainer_.step(tensors, info); });
+  }
+
+  nb::dict infer(const nb::dict& inputs) {
+    return call(inputs, [&](const TensorMap& tensors) { return trainer_.infer(tensors); });
+  }
+
+  nb::dict gradients(const nb::dict& inputs, size_t info) {
+    return call(inputs, [&](const TensorMap& tensors) {
+      if (gradients_.size() <= info) gradients_.resize(info + 1);
+      if (!gradients_[info]) gradients_[info].emplace(*model_, info);
+      return gradients_[info]->run(tensors, trainer_.state());
+    });
+  }
+
+  void initialize() {
+    const nb::gil_scoped_release unlocked;
+    const std::scoped_lock lock(mutex_);
+    trainer_.initialize();
+  }
+
+  nb::dict state() {
+    TensorMap tensors;
+    {
+      const nb::gil_scoped_release unlocked;
+      const std::scoped_lock lock(mutex_);
+      for (const std::string& name : trainer_.state().names()) {
+        tensors.emplace(name, trainer_.state().get(name));
+      }
+    }
+    return to_arrays(tensors);
+  }
+
+  /// All of them or none: a wrong one leaves the state as it was.
+  void set_state(const nb::dict& arrays) {
+    TensorMap tensors;
+    for (const auto& [key, value] : arrays) {
+      tensors.emplace(nb::cast<std::string>(key), tensor_copy(value));
+    }
+    const nb::gil_scoped_release unlocked;
+    const std::scoped_lock lock(mutex_);
+    TensorMap before;
+    for (const auto& [name, tensor] : tensors) before.emplace(name, trainer_.state().get(name));
+    try {
+      for (const auto& [name, tensor] : tensors) trainer_.state().set(name, tensor);
+    } catch (...) {
+      for (const auto& [name, tensor] : before) trainer_.state().set(name, tensor);
+      throw;
+    }
+  }
+
+  PyModel model() {
+    const nb::gil_scoped_release unlocked;
+    const std::scoped_lock lock(mutex_);
+    return wrap(copy(trainer_.model()));
+  }
+
+  void save(const fs::path& path, bool external_data) {
+    const nb::gil_scoped_release unlocked;
+    const std::scoped_lock lock(mutex_);
+    onward::save(trainer_.model(), path, {.external_data = external_data});
+  }
+
+  uint64_t steps() const { return trainer_.steps(); }
+  void set_steps(uint64_t steps) { trainer_.set_steps(steps); }
+
+ private:
+  template <typename Work>
+  nb::dict call(const nb::dict& inputs, Work work) {
+    Borrowed borrowed;
+    TensorMap tensors = borrowed.tensors(inputs), outputs;
+    {
+      const nb::gil_scoped_release unlocked;
+      const std::scoped_lock lock(mutex_);
+      outputs = work(tensors);
+      tensors.clear();
+      for (auto& [name, tensor] : outputs) tensor = borrowed.owned(tensor);
+      if (borrowed.is_held()) own_state(borrowed);
+    }
+    return to_arrays(outputs);
+  }
+
+  /// A binding may have given a state tensor the value of an input, whose memory is the caller's.
+  void own_state(const Borrowed& borrowed) {
+    for (const std::string& name : trainer_.state().names()) {
+      trainer_.state().set(name, borrowed.owned(trainer_.state().get(name)));
+    }
+  }
+
+  std::shared_ptr<const Model> model_;
+  Trainer trainer_;
+  std::vector<std::optional<GradientProgram>> gradients_;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+void bind_trainer(nb::module_& module) {
+  constexpr const char* kArrays = "Mapping[str, numpy.typing.ArrayLike]";
+  const auto signature = [&](const char* name, const char* rest) {
+    return fmt::format("def {}(self, inputs: {}{}) -> dict[str, numpy.ndarray]", name, kArrays, rest);
+  };
+  static const std::string step_signature = signature("step", ", info: int | None = None");
+  static const std::string infer_signature = signature("infer", "");
+  static const std::string gradients_signature = signature("gradients", ", info: int = 0");
+
+  nb::class_<PyTrainer>(
+      module, "Trainer",
+      "Trains a model: inference, initialization and step on one state. The model that it is made "
+      "from is not changed.")
+      .def(nb::init<const PyModel&, uint64_t>(), "model"_a, nb::kw_only(), "seed"_a = 0)
+      .def("step", &PyTrainer::step, "inputs"_a, "info"_a = nb::none(),
+           nb::sig(step_signature.c_str()),
+           "One training step on a batch: every training info in file order, or one of them. Gives "
+           "the outputs of the infos and of the inference graph by name.")
+      .def("infer", &PyTrainer::infer, "inputs"_a, nb::sig(infer_signature.c_str()),
+           "The outputs of the inference graph. Never changes the state.")
+      .def("gradients", &PyTrainer::gradients, "inputs"_a, "info"_a = 0,
+           nb::sig(gradients_signature.c_str()),
+           "The gradients that a step would use, by the names of what they are with respect to. "
+           "Never changes the state.")
+      .def("initialize", &PyTrainer::initialize,
+           "Runs each training info's initialization. Never done by itself: a trained state would "
+           "be lost.")
+      .def("state", &PyTrainer::state, nb::sig("def state(self) -> dict[str, numpy.ndarray]"),
+           "All that training changes: parameters, optimizer slots, step counts, statistics.")
+      .def("set_state", &PyTrainer::set_state, "tensors"_a,
+           nb::sig("def set_state(self, tensors: Mapping[str, numpy.typing.ArrayLike]) -> None"),
+           "Gives some state tensors other values, of the same type and shape.")
+      .def_prop_ro("model", &PyTrainer::model, "The model with the state that it has now.")
+      .def("save", &PyTrainer::save, "path"_a, nb::kw_only(), "external_data"_a = false,
+           "Writes the model with its state. The file appears whole or not at all.")
+      .def_prop_rw("steps", &PyTrainer::steps, &PyTrainer::set_steps,
+                   "The steps done so far: part of the key of random numbers.");
+}
+
+}  // namespace onward::python

@@ -1,0 +1,326 @@
+"""Gradients equal those of torch.autograd, in float64, on every operator case that torch can say.
+
+Each case's model is run node by node with the functions of the table below; then the sum of u y^2 over
+its results is differentiated by autograd, and compared with what Onward's gradient graphs gave.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+import torch
+import torch.nn.functional as F
+from onnx import numpy_helper
+
+# Cases that torch has nothing to compare with, and why.
+GAPS = {
+    "Dropout in training": "random numbers are each one's own",
+    "Dropout of the default ratio": "random numbers are each one's own",
+    "AveragePool dilations": "torch's average pooling has no dilation",
+}
+
+
+class Node:
+    """A node with its attributes, defaults included."""
+
+    def __init__(self, proto, opset):
+        self.op, self.inputs, self.outputs = proto.op_type, proto.input, proto.output
+        schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
+        self.given = {a.name: onnx.helper.get_attribute_value(a) for a in proto.attribute}
+        self.defaults = {name: onnx.helper.get_attribute_value(a.default_value)
+                         for name, a in schema.attributes.items() if a.default_value.name}
+
+    def __getitem__(self, name):
+        value = self.given.get(name, self.defaults.get(name))
+        return value.decode() if isinstance(value, bytes) else value
+
+
+def integers(tensor):
+    return [int(i) for i in tensor]
+
+
+def spatial_pads(node, x, kernel, dilations, strides):
+    """Begin and end of each spatial dimension."""
+    rank = len(kernel)
+    if node["auto_pad"] in ("NOTSET", "VALID"):
+        pads = node["pads"] or [0] * (2 * rank)
+        return list(zip(pads[:rank], pads[rank:]))
+    pairs = []
+    for size, k, d, s in zip(x.shape[2:], kernel, dilations, strides):
+        total = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
+        small, large = total // 2, total - total // 2
+        pairs.append((small, large) if node["auto_pad"] == "SAME_UPPER" else (large, small))
+    return pairs
+
+
+def pad(x, pairs, value=0.0, mode="constant"):
+    """torch counts from the last dimension."""
+    flat = [amount for pair in reversed(pairs) for amount in pair]
+    return F.pad(x, flat, mode=mode, value=value) if mode == "constant" else F.pad(x, flat, mode=mode)
+
+
+def conv(node, x, w, b=None):
+    rank = x.dim() - 2
+    strides, dilations = node["strides"] or [1] * rank, node["dilations"] or [1] * rank
+    padded = pad(x, spatial_pads(node, x, w.shape[2:], dilations, strides))
+    function = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[rank]
+    return function(padded, w, b, stride=strides, dilation=dilations, groups=node["group"])
+
+
+def max_pool(node, x):
+    kernel = node["kernel_shape"]
+    rank = len(kernel)
+    strides, dilations = node["strides"] or [1] * rank, node["dilations"] or [1] * rank
+    padded = pad(x, spatial_pads(node, x, kernel, dilations, strides), value=-torch.inf)
+    function = {1: F.max_pool1d, 2: F.max_pool2d}[rank]
+    return function(padded, kernel, strides, dilation=dilations, ceil_mode=bool(node["ceil_mode"]))
+
+
+def average_pool(node, x):
+    kernel = node["kernel_shape"]
+    strides = node["strides"] or [1] * len(kernel)
+    pairs = spatial_pads(node, x, kernel, [1] * len(kernel), strides)
+    mean = lambda padded: F.avg_pool2d(padded, kernel, strides, ceil_mode=bool(node["ceil_mode"]))
+    if node["count_include_pad"]:
+        return mean(pad(x, pairs))
+    return mean(pad(x, pairs)) / mean(pad(torch.ones_like(x), pairs))  # the counts cancel
+
+
+def batch_normalization(node, x, scale, bias, mean, var):
+    by_channel = lambda v: v.reshape([1, -1] + [1] * (x.dim() - 2))
+    if not node["training_mode"]:  # torch's own has no gradients by the statistics
+        normal = (x - by_channel(mean)) / torch.sqrt(by_channel(var) + node["epsilon"])
+        return normal * by_channel(scale) + by_channel(bias)
+    y = F.batch_norm(x, None, None, scale, bias, training=True, eps=node["epsilon"])
+    axes = [axis for axis in range(x.dim()) if axis != 1]
+    keep = node["momentum"]
+    batch_mean, batch_var = x.mean(axes), x.var(axes, unbiased=False)
+    return y, mean * keep + batch_mean * (1 - keep), var * keep + batch_var * (1 - keep)
+
+
+def layer_normalization(node, x, scale, bias=None):
+    shape = x.shape[node["axis"]:]
+    bias = None if bias is None else bias.expand(shape)
+    return F.layer_norm(x, shape, scale.expand(shape), bias, node["epsilon"])
+
+
+def reduction(function):
+    def reduce(node, x, axes=None):
+        axes = [] if axes is None else integers(axes)
+        if not axes and node["noop_with_empty_axes"]:
+            return x.clone()
+        return function(x, dim=axes or list(range(x.dim())), keepdim=bool(node["keepdims"]))
+    return reduce
+
+
+def gemm(node, a, b, c=None):
+    a, b = a.T if node["transA"] else a, b.T if node["transB"] else b
+    product = node["alpha"] * (a @ b)
+    return product if c is None else product + node["beta"] * c
+
+
+def reshape(node, x, shape):
+    dims = [x.shape[i] if dim == 0 and not node["allowzero"] else dim for i, dim in enumerate(integers(shape))]
+    return x.reshape(dims)
+
+
+def flatten(node, x):
+    axis = node["axis"] % x.dim() if node["axis"] < 0 else node["axis"]
+    return x.reshape(int(np.prod(x.shape[:axis], dtype=int)), -1)
+
+
+def unsqueeze(node, x, axes):
+    rank = x.dim() + len(axes)
+    for axis in sorted(axis % rank for axis in integers(axes)):
+        x = x.unsqueeze(axis)
+    return x
+
+
+def slices(node, x, starts, ends, axes=None, steps=None):
+    axes = range(len(starts)) if axes is None else integers(axes)
+    steps = [1] * len(starts) if steps is None else integers(steps)
+    for start, end, axis, step in zip(integers(starts), integers(ends), axes, steps):
+        kept = range(*slice(start, end, step).indices(x.shape[axis]))
+        x = x.index_select(axis, torch.tensor(list(kept)))
+    return x
+
+
+def pads(node, x, amounts, value=None, axes=None):
+    axes = list(range(x.dim())) if axes is None else integers(axes)
+    amounts = integers(amounts)
+    pairs = [(0, 0)] * x.dim()
+    for i, axis in enumerate(axes):
+        pairs[axis] = (amounts[i], amounts[i + len(axes)])
+    mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}[node["mode"]]
+    if mode == "constant":
+        padded = pad(x, pairs)
+        if value is None:
+            return padded
+        return padded + value * (1 - pad(torch.ones_like(x), pairs))  # torch's value is a plain number
+    return pad(x[None, None], pairs, mode=mode)[0, 0]
+
+
+def split(node, x, lengths=None):
+    count, axis = len(node.outputs), node["axis"]
+    if lengths is None:
+        return torch.split(x, -(-x.shape[axis] // count), axis)
+    return torch.split(x, integers(lengths), axis)
+
+
+def gather(node, x, indices):
+    axis = node["axis"] % x.dim()
+    taken = x.index_select(axis, indices.flatten() % x.shape[axis])
+    return taken.reshape(x.shape[:axis] + indices.shape + x.shape[axis + 1:])
+
+
+def cross_entropy(node, x, labels, weight=None):
+    ignored = -100 if node["ignore_index"] is None else node["ignore_index"]
+    loss = F.cross_entropy(x, labels, weight, ignore_index=ignored, reduction=node["reduction"])
+    return loss, F.log_softmax(x, 1)
+
+
+def negative_log_likelihood(node, x, labels, weight=None):
+    ignored = -100 if node["ignore_index"] is None else node["ignore_index"]
+    return F.nll_loss(x, labels, weight, ignore_index=ignored, reduction=node["reduction"])
+
+
+def squeeze(node, x, axes=None):
+    return x.squeeze() if axes is None else x.squeeze(tuple(integers(axes)))
+
+
+def largest(function):
+    def of_all(node, first, *others):
+        for other in others:
+            first = function(first, other)
+        return first.clone()
+    return of_all
+
+
+def dropout(node, x, ratio=None, training=None):
+    assert training is None or not training
+    return F.dropout(x, training=False)
+
+
+# How torch says an operator: from the node and its inputs to its outputs.
+TORCH = {
+    "Abs": lambda node, x: torch.abs(x),
+    "Add": lambda node, a, b: a + b,
+    "AveragePool": average_pool,
+    "BatchNormalization": batch_normalization,
+    "Cast": lambda node, x: x.to(torch.float64),
+    "Clip": lambda node, x, low=None, high=None: torch.clamp(x, low, high),
+    "Concat": lambda node, *xs: torch.cat(xs, node["axis"]),
+    "Conv": conv,
+    "Div": lambda node, a, b: a / b,
+    "Dropout": dropout,
+    "Erf": lambda node, x: torch.erf(x),
+    "Exp": lambda node, x: torch.exp(x),
+    "Expand": lambda node, x, shape: x.expand(torch.broadcast_shapes(x.shape, integers(shape))),
+    "Flatten": flatten,
+    "Gather": gather,
+    "Gelu": lambda node, x: F.gelu(x, approximate=node["approximate"]),
+    "Gemm": gemm,
+    "GlobalAveragePool": lambda node, x: F.adaptive_avg_pool2d(x, 1),
+    "Identity": lambda node, x: x.clone(),
+    "LayerNormalization": layer_normalization,
+    "LeakyRelu": lambda node, x: F.leaky_relu(x, node["alpha"]),
+    "Log": lambda node, x: torch.log(x),
+    "LogSoftmax": lambda node, x: F.log_softmax(x, node["axis"]),
+    "MatMul": lambda node, a, b: a @ b,
+    "Max": largest(torch.maximum),
+    "MaxPool": max_pool,
+    "Min": largest(torch.minimum),
+    "Mul": lambda node, a, b: a * b,
+    "Neg": lambda node, x: -x,
+    "NegativeLogLikelihoodLoss": negative_log_likelihood,
+    "Pad": pads,
+    "Pow": lambda node, x, exponent: torch.pow(x, exponent),
+    "Reciprocal": lambda node, x: torch.reciprocal(x),
+    "ReduceMax": reduction(torch.amax),
+    "ReduceMean": reduction(torch.mean),
+    "ReduceSum": reduction(torch.sum),
+    "Relu": lambda node, x: F.relu(x),
+    "Reshape": reshape,
+    "Sigmoid": lambda node, x: torch.sigmoid(x),
+    "Slice": slices,
+    "Softmax": lambda node, x: F.softmax(x, node["axis"]),
+    "SoftmaxCrossEntropyLoss": cross_entropy,
+    "Softplus": lambda node, x: F.softplus(x),
+    "Split": split,
+    "Sqrt": lambda node, x: torch.sqrt(x),
+    "Squeeze": squeeze,
+    "Sub": lambda node, a, b: a - b,
+    "Sum": lambda node, *xs: sum(xs),
+    "Tanh": lambda node, x: torch.tanh(x),
+    "Transpose": lambda node, x: x.permute(node["perm"] or list(range(x.dim()))[::-1]),
+    "Unsqueeze": unsqueeze,
+    "Where": lambda node, which, a, b: torch.where(which, a, b),
+}
+
+
+def read(path):
+    return numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
+
+
+def run(model, values):
+    """All values of a model, by torch."""
+    opset = model.opset_import[0].version
+    for proto in model.graph.node:
+        node = Node(proto, opset)
+        inputs = [values[name] if name else None for name in node.inputs]
+        outputs = TORCH[node.op](node, *inputs)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        values |= {name: value for name, value in zip(node.outputs, outputs) if name}
+    return values
+
+
+def gradients(folder, case):
+    tensors = {name: torch.from_numpy(read(folder / f"{name}.input").copy()) for name in case["inputs"]}
+    for name in case["by"]:
+        tensors[name].requires_grad_()
+    values = run(onnx.load(folder / "model.onnx"), dict(tensors))
+    loss = 0
+    for name in case["outputs"]:
+        value = values[name]
+        assert np.allclose(value.detach().numpy(), read(folder / f"{name}.result"), rtol=1e-9, atol=1e-9), name
+        loss = loss + (torch.from_numpy(read(folder / f"u_{name}.input").copy()) * value**2).sum()
+    computed = torch.autograd.grad(loss, [tensors[name] for name in case["by"]])
+    return {name: gradient.numpy() for name, gradient in zip(case["by"], computed)}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cases")
+    subprocess.run([pathlib.Path(os.environ["ONWARD_TOOLS"]) / "case_tool", folder], check=True)
+    return [(each, json.loads((each / "case.json").read_text())) for each in sorted(folder.iterdir())]
+
+
+def test_gradients_equal_autograd(cases):
+    compared, wrong = 0, []
+    for folder, case in cases:
+        if not case["by"] or case["name"] in GAPS:
+            continue
+        for name, expected in gradients(folder, case).items():
+            result = read(folder / f"d_{name}.result")
+            if result.shape != expected.shape:
+                wrong.append(f"{case['name']}: d_{name} has shape {result.shape}, expected {expected.shape}")
+            elif not np.allclose(result, expected, rtol=1e-9, atol=1e-9):
+                wrong.append(f"{case['name']}: d_{name} differs by {np.abs(result - expected).max()}")
+        compared += 1
+    assert wrong == []
+    assert compared > 100
+
+
+def test_every_gap_is_a_case_with_a_gradient(cases):
+    assert set(GAPS) <= {case["name"] for _, case in cases if case["by"]}
+
+
+def test_every_operator_that_is_differentiated_is_compared(cases):
+    """An operator may have gaps among its cases, but not all of them may be."""
+    used = {node.op_type for folder, case in cases if case["by"] and case["name"] not in GAPS
+            for node in onnx.load(folder / "model.onnx").graph.node}
+    assert used == set(TORCH)
