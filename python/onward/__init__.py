@@ -13,11 +13,13 @@ from onward._core import (
     load,
     operators,
     parse,
+    prepare,
 )
 from onward._core import loads as _loads
 
 __all__ = ["Bug", "Error", "Model", "Problem", "Trainer", "TrainingInfo", "Value", "__version__", "check_file",
-           "load", "loads", "operators", "parse", "save"]
+           "load", "loads", "operators", "parse", "prepare",
+           "save"]
 
 
 def loads(model, *, folder=None):

@@ -229,11 +229,6 @@ Tensor Borrowed::owned(const Tensor& tensor) const {
                                           bytes.size()));
 }
 
-bool Borrowed::is_held() const {
-  return std::any_of(arrays_.begin(), arrays_.end(),
-                     [](const auto& array) { return array.use_count() > 1; });
-}
-
 Tensor tensor_copy(nb::handle array) {
   Borrowed borrowed;
   return borrowed.owned(borrowed.tensor(array));

@@ -30,9 +30,6 @@ class Borrowed {
   /// The tensor itself, or a copy of its bytes where it looks at borrowed memory.
   Tensor owned(const Tensor& tensor) const;
 
-  /// Whether anything still looks at borrowed memory.
-  bool is_held() const;
-
  private:
   std::vector<std::shared_ptr<const void>> arrays_;
   std::vector<std::span<const std::byte>> memory_;

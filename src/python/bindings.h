@@ -22,5 +22,6 @@ inline PyModel wrap(Model model) { return {std::make_shared<const Model>(std::mo
 void bind_model(nb::module_& module);
 void bind_trainer(nb::module_& module);
 void bind_operators(nb::module_& module);
+void bind_prepare(nb::module_& module);
 
 }  // namespace onward::python

@@ -14,6 +14,7 @@ NB_MODULE(_core, module) {
   nb::exception<onward::Bug>(module, "Bug", PyExc_RuntimeError).attr("__doc__") =
       "Says that Onward itself is wrong. Please report it.";
   onward::python::bind_model(module);
+  onward::python::bind_prepare(module);
   onward::python::bind_trainer(module);
   onward::python::bind_operators(module);
 }

@@ -24,11 +24,25 @@ using namespace nb::literals;
 /// A Trainer that several Python threads may call: one call at a time, Python going on meanwhile.
 class PyTrainer {
  public:
-  PyTrainer(const PyModel& model, uint64_t seed)
-      : model_(model.model), trainer_(copy(*model.model), {.seed = seed}) {}
+  PyTrainer(const PyModel& model, uint64_t seed, int threads)
+      : model_(model.model), trainer_(copy(*model.model), {.seed = seed, .threads = threads}) {}
 
   nb::dict step(const nb::dict& inputs, std::optional<size_t> info) {
     return call(inputs, [&](const TensorMap& tensors) { return trainer_.step(tensors, info); });
+  }
+
+  nb::dict step_accumulated(const std::vector<nb::dict>& batches, std::optional<size_t> info) {
+    Borrowed borrowed;
+    std::vector<TensorMap> tensors;
+    for (const nb::dict& batch : batches) tensors.push_back(borrowed.tensors(batch));
+    TensorMap outputs;
+    {
+      const nb::gil_scoped_release unlocked;
+      const std::scoped_lock lock(mutex_);
+      outputs = trainer_.step_accumulated(tensors, info);
+      for (auto& [name, tensor] : outputs) tensor = borrowed.owned(tensor);
+    }
+    return to_arrays(outputs);
   }
 
   nb::dict infer(const nb::dict& inputs) {
@@ -91,6 +105,11 @@ class PyTrainer {
     onward::save(trainer_.model(), path, {.external_data = external_data});
   }
 
+  std::string explain() {
+    const std::scoped_lock lock(mutex_);
+    return trainer_.explain();
+  }
+
   uint64_t steps() const { return trainer_.steps(); }
   void set_steps(uint64_t steps) { trainer_.set_steps(steps); }
 
@@ -98,23 +117,15 @@ class PyTrainer {
   template <typename Work>
   nb::dict call(const nb::dict& inputs, Work work) {
     Borrowed borrowed;
-    TensorMap tensors = borrowed.tensors(inputs), outputs;
+    const TensorMap tensors = borrowed.tensors(inputs);
+    TensorMap outputs;
     {
       const nb::gil_scoped_release unlocked;
       const std::scoped_lock lock(mutex_);
       outputs = work(tensors);
-      tensors.clear();
       for (auto& [name, tensor] : outputs) tensor = borrowed.owned(tensor);
-      if (borrowed.is_held()) own_state(borrowed);
     }
     return to_arrays(outputs);
-  }
-
-  /// A binding may have given a state tensor the value of an input, whose memory is the caller's.
-  void own_state(const Borrowed& borrowed) {
-    for (const std::string& name : trainer_.state().names()) {
-      trainer_.state().set(name, borrowed.owned(trainer_.state().get(name)));
-    }
   }
 
   std::shared_ptr<const Model> model_;
@@ -131,18 +142,28 @@ void bind_trainer(nb::module_& module) {
     return fmt::format("def {}(self, inputs: {}{}) -> dict[str, numpy.ndarray]", name, kArrays, rest);
   };
   static const std::string step_signature = signature("step", ", info: int | None = None");
+  static const std::string accumulated_signature = fmt::format(
+      "def step_accumulated(self, batches: Sequence[{}], info: int | None = None) -> dict[str, "
+      "numpy.ndarray]",
+      kArrays);
   static const std::string infer_signature = signature("infer", "");
   static const std::string gradients_signature = signature("gradients", ", info: int = 0");
 
   nb::class_<PyTrainer>(
       module, "Trainer",
       "Trains a model: inference, initialization and step on one state. The model that it is made "
-      "from is not changed.")
-      .def(nb::init<const PyModel&, uint64_t>(), "model"_a, nb::kw_only(), "seed"_a = 0)
+      "from is not changed. `seed` is that of random numbers; `threads` 0 means as many as the "
+      "machine has.")
+      .def(nb::init<const PyModel&, uint64_t, int>(), "model"_a, nb::kw_only(), "seed"_a = 0,
+           "threads"_a = 0)
       .def("step", &PyTrainer::step, "inputs"_a, "info"_a = nb::none(),
            nb::sig(step_signature.c_str()),
            "One training step on a batch: every training info in file order, or one of them. Gives "
            "the outputs of the infos and of the inference graph by name.")
+      .def("step_accumulated", &PyTrainer::step_accumulated, "batches"_a, "info"_a = nb::none(),
+           nb::sig(accumulated_signature.c_str()),
+           "One step on several micro-batches: the update takes the mean of their gradients. Gives "
+           "the outputs of the last.")
       .def("infer", &PyTrainer::infer, "inputs"_a, nb::sig(infer_signature.c_str()),
            "The outputs of the inference graph. Never changes the state.")
       .def("gradients", &PyTrainer::gradients, "inputs"_a, "info"_a = 0,
@@ -157,6 +178,8 @@ void bind_trainer(nb::module_& module) {
       .def("set_state", &PyTrainer::set_state, "tensors"_a,
            nb::sig("def set_state(self, tensors: Mapping[str, numpy.typing.ArrayLike]) -> None"),
            "Gives some state tensors other values, of the same type and shape.")
+      .def("explain", &PyTrainer::explain,
+           "What the steps do, kernel by kernel with its part of the time, once one was run.")
       .def_prop_ro("model", &PyTrainer::model, "The model with the state that it has now.")
       .def("save", &PyTrainer::save, "path"_a, nb::kw_only(), "external_data"_a = false,
            "Writes the model with its state. The file appears whole or not at all.")

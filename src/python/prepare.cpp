@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include "ir/copy.h"
+#include "onward/error.h"
+#include "python/bindings.h"
+#include "recipe/recipe.h"
+
+namespace onward::python {
+namespace {
+
+using namespace nb::literals;
+
+/// The numbers of an optimizer, by the names that Python gives them.
+struct Number {
+  std::string_view name;
+  double OptimizerSettings::* member;
+};
+
+constexpr Number kNumbers[] = {
+    {"learning_rate", &OptimizerSettings::learning_rate},
+    {"weight_decay", &OptimizerSettings::weight_decay},
+    {"momentum", &OptimizerSettings::momentum},
+    {"dampening", &OptimizerSettings::dampening},
+    {"beta1", &OptimizerSettings::beta1},
+    {"beta2", &OptimizerSettings::beta2},
+    {"epsilon", &OptimizerSettings::epsilon},
+    {"rate_decay", &OptimizerSettings::rate_decay},
+    {"initial_accumulator", &OptimizerSettings::initial_accumulator},
+};
+
+OptimizerSettings settings_from(const std::string& kind, const std::string& formula,
+                                const nb::dict& numbers) {
+  OptimizerSettings settings = default_settings(optimizer_kind(kind), formula_of(formula));
+  for (const auto& [key, value] : numbers) {
+    const auto wanted = nb::cast<std::string>(key);
+    const auto* found = std::find_if(std::begin(kNumbers), std::end(kNumbers),
+                                     [&](const Number& each) { return each.name == wanted; });
+    if (found == std::end(kNumbers)) {
+      std::vector<std::string_view> names;
+      for (const Number& each : kNumbers) names.push_back(each.name);
+      throw Error(fmt::format("'{}' is no number of an optimizer: there are {}", wanted,
+                              fmt::join(names, ", ")));
+    }
+    settings.*found->member = nb::cast<double>(value);
+  }
+  return settings;
+}
+
+PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>& loss,
+                 const std::string& optimizer, const std::string& formula,
+                 const std::optional<std::string>& output, const std::vector<std::string>& train,
+                 const std::vector<std::string>& freeze, const std::string& batch_norm,
+                 const std::string& batch_variance, std::optional<double> batch_momentum,
+                 bool dropout, const nb::kwargs& numbers) {
+  Recipe recipe;
+  if (const auto* graph = std::get_if<PyModel>(&loss)) {
+    recipe.loss = LossKind::custom;
+    recipe.loss_graph = graph->model;
+  } else {
+    recipe.loss = loss_kind(std::get<std::string>(loss));
+    if (recipe.loss == LossKind::custom) throw Error("a custom loss is given as a Model");
+  }
+  recipe.output = output.value_or("");
+  recipe.optimizer = settings_from(optimizer, formula, numbers);
+  recipe.train = train;
+  recipe.freeze = freeze;
+  recipe.batch_norm = batch_norm_mode(batch_norm);
+  recipe.batch_variance = batch_variance_of(batch_variance);
+  recipe.batch_momentum = batch_momentum;
+  recipe.dropout = dropout;
+  const nb::gil_scoped_release unlocked;
+  return wrap(prepare(copy(*model.model), recipe));
+}
+
+}  // namespace
+
+void bind_prepare(nb::module_& module) {
+  module.def(
+      "prepare", &prepared, "model"_a, nb::kw_only(), "loss"_a, "optimizer"_a = "adam",
+      "formula"_a = "torch", "output"_a = nb::none(), "train"_a = std::vector<std::string>{},
+      "freeze"_a = std::vector<std::string>{}, "batch_norm"_a = "frozen",
+      "batch_variance"_a = "biased", "batch_momentum"_a = nb::none(), "dropout"_a = true,
+      "numbers"_a,
+      nb::sig("def prepare(model: Model, *, loss: str | Model, optimizer: str = 'adam', formula: "
+              "str = 'torch', output: str | None = None, train: Sequence[str] = (), freeze: "
+              "Sequence[str] = (), batch_norm: str = 'frozen', batch_variance: str = 'biased', "
+              "batch_momentum: float | None = None, dropout: bool = True, **numbers: float) -> "
+              "Model"),
+      "Makes an inference model trainable: adds a training info with loss, gradients and "
+      "optimizer.\n\n"
+      "loss: softmax_cross_entropy, mse, bce_with_logits, or a Model whose inputs are named like "
+      "the model's outputs, and its one output the loss.\n"
+      "optimizer: sgd, momentum, nesterov, adam, adamw or adagrad; formula: whose, torch, keras or "
+      "onnx.\n"
+      "output: the model's output that the loss reads, where it has several.\n"
+      "train, freeze: patterns (* and ?) of names that override what each tensor's role says.\n"
+      "batch_norm: frozen, or batch: by each batch's statistics, updating the running ones with a "
+      "biased or unbiased batch_variance, keeping batch_momentum of the old.\n"
+      "numbers: learning_rate, weight_decay, momentum, dampening, beta1, beta2, epsilon, "
+      "rate_decay, initial_accumulator.");
+}
+
+}  // namespace onward::python

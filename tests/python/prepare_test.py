@@ -1,0 +1,64 @@
+"""onward.prepare makes an inference model trainable."""
+
+import numpy as np
+import pytest
+
+import onward
+
+MLP = """
+<ir_version: 8, opset_import: ["" : 17]>
+mlp (float[N,4] x) => (float[N,3] logits) <
+  float[4,8] w1 = normal(1, 0.5), float[8] b1 = full(0), float[8,3] w2 = normal(2, 0.5), float[3] b2 = full(0)
+> { a = Gemm(x, w1, b1)  h = Relu(a)  logits = Gemm(h, w2, b2) }
+"""
+RANDOM = np.random.default_rng(0)
+BATCH = {"x": RANDOM.normal(size=(6, 4)).astype(np.float32), "label": np.array([0, 1, 2, 0, 1, 2])}
+
+
+@pytest.fixture
+def mlp():
+    return onward.parse(MLP)
+
+
+def losses(model, steps=30):
+    trainer = onward.Trainer(model)
+    return [float(trainer.step(BATCH)["loss"]) for _ in range(steps)]
+
+
+@pytest.mark.parametrize("formula", ["torch", "keras", "onnx"])
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "nesterov", "adam", "adamw", "adagrad"])
+def test_every_optimizer_learns(mlp, optimizer, formula):
+    model = onward.prepare(mlp, loss="softmax_cross_entropy", optimizer=optimizer, formula=formula, learning_rate=0.02)
+    assert model.check() == []
+    assert set(model.parameters) == {"w1", "b1", "w2", "b2"}
+    learned = losses(model)
+    assert learned[-1] < learned[0]
+    assert mlp.training == []
+
+
+def test_patterns(mlp):
+    model = onward.prepare(mlp, loss="softmax_cross_entropy", freeze=["*"], train=["w2", "b2"])
+    assert set(model.parameters) == {"w2", "b2"}
+
+
+def test_a_loss_of_one_s_own(mlp):
+    loss = onward.parse("""<ir_version: 8, opset_import: ["" : 17]>
+        mean_error (float[N,3] logits, float[N,3] wanted) => (float loss)
+        { d = Sub(logits, wanted)  a = Abs(d)  loss = ReduceMean<keepdims = 0>(a) }""")
+    model = onward.prepare(mlp, loss=loss, optimizer="sgd", learning_rate=0.1)
+    trainer = onward.Trainer(model)
+    batch = {"x": BATCH["x"], "wanted": np.zeros((6, 3), np.float32)}
+    expected = np.abs(trainer.infer({"x": BATCH["x"]})["logits"]).mean()
+    assert np.allclose(trainer.step(batch)["loss"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"loss": "hinge"}, "hinge"),
+    ({"loss": "mse", "optimizer": "lbfgs"}, "lbfgs"),
+    ({"loss": "mse", "lr": 0.1}, "'lr' is no number of an optimizer: there are learning_rate"),
+    ({"loss": "mse", "train": ["nobody"]}, "nobody"),
+    ({"loss": "mse", "output": "nobody"}, "nobody"),
+])
+def test_wrong_options_are_refused(mlp, options, message):
+    with pytest.raises(onward.Error, match=message):
+        onward.prepare(mlp, **options)
