@@ -19,7 +19,7 @@ class Network:
         self.last = "x"
 
     def weight(self, name, shape):
-        scale = np.prod(shape[1:]) ** -0.5
+        scale = (np.prod(shape[1:]) if len(shape) > 1 else 100) ** -0.5
         values = (self.random.uniform(-scale, scale, shape)).astype(np.float32)
         self.weights.append(numpy_helper.from_array(values, name))
         return name

@@ -4,6 +4,8 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "ir/copy.h"
 #include "onward/error.h"
 #include "python/bindings.h"
