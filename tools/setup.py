@@ -52,10 +52,11 @@ TEST_PACKAGES = {
 BUILD_TOOLS = ["cmake==4.4.4", "nanobind==3.1.0", "ninja==1.13.2", "scikit-build-core==1.1.1",
                "setuptools==80.9.0", "wheel==0.45.1"]
 TEST_TOOLS = ["numpy==2.4.6", "onnx==1.23.2", "pytest==9.2.0"]
+RUNTIME = "onnxruntime==1.31.1"  # what lowered files are run by
 # What the tests against other frameworks run in. torch's wheel can't be imported without the CUDA
 # libraries that it brings along (its main library is linked to them), processor or not.
 FRAMEWORKS = {
-    "torch": ["torch==2.15.0", "onnxruntime==1.31.1", "onnxscript==0.7.2", "safetensors==0.8.0",
+    "torch": ["torch==2.15.0", RUNTIME, "onnxscript==0.7.2", "safetensors==0.8.0",
               *TEST_TOOLS],
     "tensorflow": ["tensorflow-cpu==2.21.0", "keras==3.15.1", "h5py==3.14.0", "safetensors==0.8.0",
                    *TEST_TOOLS],
@@ -229,7 +230,7 @@ def main():
     tools = python_environment("build", BUILD_TOOLS)
     made = {"TOOLS": tools, "THIRD_PARTY": third_party(tools), "ONEDNN": onednn(tools)}
     if kind == "tests":
-        made["TEST_PYTHON"] = python_environment("tests", TEST_TOOLS) / "bin/python"
+        made["TEST_PYTHON"] = python_environment("tests", [*TEST_TOOLS, RUNTIME]) / "bin/python"
     if not command:
         for name, path in made.items():
             print(f"{name}={path}")

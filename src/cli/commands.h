@@ -16,6 +16,8 @@ struct Exit {
 void add_check(CommandLine& line);
 void add_eval(CommandLine& line);
 void add_example(CommandLine& line);
+void add_lower(CommandLine& line);
+void add_ops(CommandLine& line);
 void add_prepare(CommandLine& line);
 void add_run(CommandLine& line);
 void add_show(CommandLine& line);

@@ -17,6 +17,8 @@ int run(int argc, char** argv) {
   add_check(line);
   add_show(line);
   add_prepare(line);
+  add_lower(line);
+  add_ops(line);
   add_example(line);
   add_train(line);
   add_eval(line);

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "eval/families.h"
-#include "eval/window.h"
+#include "ops/window.h"
 
 namespace onward::eval {
 namespace {

@@ -1,8 +1,14 @@
 // Convolution is linear in x and in w, and so are its gradients: the three products below (Conv,
 // ConvGradX, ConvGradW) are each other's gradients, to any order.
 
+#include <algorithm>
+#include <numeric>
+
+#include "onward/error.h"
 #include "ops/families.h"
 #include "ops/type_rules.h"
+#include "ops/window.h"
+#include "ops/window_expansion.h"
 
 namespace onward {
 namespace {
@@ -56,6 +62,73 @@ Grads conv_grad_w_vjp(const VjpContext& c) {
   return {conv_grad_x(c.node(), dy, g, shape_of(x)), conv(c.node(), x, g)};
 }
 
+/// Inputs dy, w, the shape of x.
+std::vector<Expr> conv_grad_x_expansion(const ExpandContext& c) {
+  const Expr w = c.input(1);
+  const WindowValues windows(c, spatial_of(c.node().output(0)->type, c.input(2)),
+                             spatial_of(w.value()->type, shape_of(w)));
+  return {spread_over_windows(c, windows, c.input(0), w, c.node().int_or("group", 1))};
+}
+
+/// The order of dimensions in which two have changed places.
+std::vector<int64_t> swapped(size_t rank, size_t a, size_t b) {
+  std::vector<int64_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[a], order[b]);
+  return order;
+}
+
+/// [N, group * C, spatial] as [C, group * N, spatial].
+Expr swap_batch_and_channels(Expr x, size_t spatial_rank, int64_t group) {
+  if (group == 1) return transpose(x, swapped(spatial_rank + 2, 0, 1));
+  Builder& b = x.builder();
+  const Expr groups = b.integers({group});
+  const Expr n = dim_of(x, 0), channels = dim_of(x, 1) / groups;
+  const Expr spatial = spatial_of(x.value()->type, shape_of(x)).value;
+  const Expr split = reshape(x, concat({n, groups, channels, spatial}, 0));
+  return reshape(transpose(split, swapped(spatial_rank + 3, 0, 2)),
+                 concat({channels, groups * n, spatial}, 0));
+}
+
+/// Inputs x, dy, the shape of w. For each pair of an input and an output channel, dw is the
+/// convolution of x with dy as weights, summed over the batch: channels take the place of the
+/// batch, the batch that of channels, strides that of dilations.
+std::vector<Expr> conv_grad_w_expansion(const ExpandContext& c) {
+  const Expr x = c.input(0), dy = c.input(1);
+  const int64_t group = c.node().int_or("group", 1);
+  const WindowValues windows(c, spatial_of(x.value()->type, shape_of(x)),
+                             spatial_of(c.node().output(0)->type, c.input(2)));
+  const size_t rank = windows.rank();
+  const std::vector<int64_t> swap = swapped(rank + 2, 0, 1);
+  std::vector<int64_t> pads(2 * rank, 0);
+  bool exact = windows.are_known();
+  if (exact) {
+    // The padding behind x is such that there is one result for each tap, where x is not longer.
+    const Window window = read_window(c.node(), *windows.x().known, *windows.kernel().known);
+    for (size_t d = 0; d < rank; ++d) {
+      const int64_t behind = (window.output[d] - 1) * window.strides[d] +
+                             (window.kernel[d] - 1) * window.dilations[d] + 1 -
+                             (*windows.x().known)[d] - window.before[d];
+      if (window.before[d] < 0) throw Error("a padding is negative");
+      pads[d] = window.before[d];
+      pads[rank + d] = std::max<int64_t>(behind, 0);
+      if (-behind >= window.dilations[d]) exact = false;
+    }
+  }
+  const Expr from = windows.are_known() ? x : padded(windows, x, 0);
+  const Expr products = c.builder().add(
+      "Conv", values({swap_batch_and_channels(from, rank, group), transpose(dy, swap)}), x.dtype(),
+      {{"dilations", windows.strides()},
+       {"group", group},
+       {"pads", pads},
+       {"strides", windows.dilations()}});
+  const Expr dw = transpose(products, swap);
+  if (exact) return {dw};
+  // Elements of x that no window reads give more results than there are taps.
+  const Expr first = c.builder().integers(std::vector<int64_t>(rank, 0));
+  return {slice(dw, first, windows.kernel().value, windows.axes())};
+}
+
 /// Both have the shape that their third input gives.
 std::vector<InferredOutput> conv_grad_types(const Node& node, const KnownData& known) {
   return of_given_shape(node, 0, 2, known);
@@ -66,10 +139,12 @@ const OpDef kOps[] = {
     {.name = "ConvGradW",
      .domain = kInternalDomain,
      .vjp = conv_grad_w_vjp,
+     .expansion = conv_grad_w_expansion,
      .types = conv_grad_types},
     {.name = "ConvGradX",
      .domain = kInternalDomain,
      .vjp = conv_grad_x_vjp,
+     .expansion = conv_grad_x_expansion,
      .types = conv_grad_types},
 };
 

@@ -6,6 +6,7 @@
 
 #include <numeric>
 
+#include "ir/dim_arithmetic.h"
 #include "onward/error.h"
 #include "ops/families.h"
 #include "ops/type_rules.h"
@@ -52,7 +53,41 @@ std::vector<InferredOutput> sum_to_types(const Node& node, const KnownData& know
   return of_given_shape(node, 0, 1, known);
 }
 
+/// The axes of x to sum over and to keep with size one, and the number of those in front to sum
+/// over and to drop; nothing where sizes that are not known decide.
+struct SummedAxes {
+  std::vector<int64_t> kept;
+  int64_t dropped;
+};
+
+std::optional<SummedAxes> summed_axes(const Value& x, const Value& y) {
+  const auto rank_x = rank(&x), rank_y = rank(&y);
+  if (!rank_x || !rank_y || *rank_x < *rank_y) return std::nullopt;
+  SummedAxes axes{{}, *rank_x - *rank_y};
+  for (int64_t i = 0; i < *rank_y; ++i) {
+    const Dim& from = (*x.type.shape)[static_cast<size_t>(axes.dropped + i)];
+    const Dim& to = (*y.type.shape)[static_cast<size_t>(i)];
+    if (from.value == 1 || (to.value && *to.value != 1) || same(from, to)) continue;
+    if (!to.value) return std::nullopt;
+    axes.kept.push_back(axes.dropped + i);
+  }
+  return axes;
+}
+
+Expr sum_known_axes(const ExpandContext& c, const SummedAxes& axes) {
+  Builder& b = c.builder();
+  Expr y = c.input(0);
+  if (!axes.kept.empty()) y = sum(y, b.integers(axes.kept), KeepDims::yes);
+  if (axes.dropped == 0) return y;
+  std::vector<int64_t> front(static_cast<size_t>(axes.dropped));
+  std::iota(front.begin(), front.end(), 0);
+  return sum(y, b.integers(front), KeepDims::no);
+}
+
 std::vector<Expr> sum_to_expansion(const ExpandContext& c) {
+  if (const auto axes = summed_axes(*c.node().input(0), *c.node().output(0))) {
+    return {sum_known_axes(c, *axes)};
+  }
   // With the shape padded by ones in front: the axes of size one are those to sum over (summing
   // over one that was not stretched changes nothing), and a reshape takes the padding off.
   Builder& b = c.builder();

@@ -1,5 +1,7 @@
 #include "ops/families.h"
 #include "ops/type_rules.h"
+#include "ops/window.h"
+#include "ops/window_expansion.h"
 
 namespace onward {
 namespace {
@@ -46,6 +48,80 @@ Grads average_pool_grad_vjp(const VjpContext& c) {
   return {c.builder().add("AveragePool", {g.value()}, g.dtype(), average_window(c.node()))};
 }
 
+/// Over how many places the mean of each window is taken, along one dimension; the places of a
+/// window are the product of those along each.
+std::vector<double> window_places(const Window& window, size_t d, int64_t size, bool with_padding) {
+  std::vector<double> counts;
+  for (int64_t at = 0; at < window.output[d]; ++at) {
+    double count = 0;
+    for (int64_t tap = 0; tap < window.kernel[d]; ++tap) {
+      const int64_t place = window.source(d, at, tap);
+      // Rounding up can push a window beyond the padding: such places are nowhere.
+      const bool counts_here =
+          with_padding ? place < size + window.after[d] : place >= 0 && place < size;
+      if (counts_here) ++count;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+/// The same as a tensor that broadcasts against y.
+Expr known_window_places(const ExpandContext& c, const WindowValues& windows, DType dtype) {
+  Builder& b = c.builder();
+  const Window window = read_window(c.node(), *windows.x().known, *windows.kernel().known);
+  const bool with_padding = c.node().int_or("count_include_pad", 0) != 0;
+  Expr product = b.scalar(1, dtype);
+  for (size_t d = 0; d < windows.rank(); ++d) {
+    const auto counts = window_places(window, d, (*windows.x().known)[d], with_padding);
+    std::vector<int64_t> dims(windows.rank() - d, 1);
+    dims[0] = window.output[d];
+    product = product * cast(b.constant(Tensor::of<double>(dims, counts)), dtype);
+  }
+  return product;
+}
+
+/// The same where sizes are not known: a convolution of ones with ones counts.
+Expr computed_window_places(const ExpandContext& c, const WindowValues& windows, DType dtype) {
+  Builder& b = c.builder();
+  const Expr one = b.scalar(1, dtype), image = b.integers({1, 1});
+  const bool with_padding = c.node().int_or("count_include_pad", 0) != 0;
+  const Expr places =
+      padded(windows, expand(one, concat({image, windows.x().value}, 0)), with_padding ? 1 : 0);
+  const Expr taps = expand(one, concat({image, windows.kernel().value}, 0));
+  std::vector<int64_t> beyond(2 * windows.rank(), 0);
+  if (c.node().int_or("ceil_mode", 0) != 0) {
+    for (size_t d = 0; d < windows.rank(); ++d) {
+      beyond[windows.rank() + d] = windows.strides()[d] - 1;
+    }
+  }
+  const Expr counts =
+      b.add("Conv", values({places, taps}), dtype,
+            {{"dilations", windows.dilations()}, {"pads", beyond}, {"strides", windows.strides()}});
+  // Rounding up may give one window more than there are.
+  const Expr outputs = spatial_of(c.node().input(0)->type, shape_of(c.input(0))).value;
+  const Expr first = b.integers(std::vector<int64_t>(windows.rank(), 0));
+  return slice(counts, first, outputs, windows.axes());
+}
+
+/// Inputs dy, the shape of x. Each image of each channel is spread by itself.
+std::vector<Expr> average_pool_grad_expansion(const ExpandContext& c) {
+  Builder& b = c.builder();
+  const Expr dy = c.input(0), x_shape = c.input(1);
+  const Spatial x = spatial_of(c.node().output(0)->type, x_shape);
+  const WindowValues windows(c, x, x);  // kernel_shape is always given
+  const Expr places = windows.are_known() ? known_window_places(c, windows, dy.dtype())
+                                          : computed_window_places(c, windows, dy.dtype());
+  // A window that lies in the padding alone gives nothing back, whatever it is divided by.
+  const Expr some = b.add("Max", values({places, b.scalar(1, dy.dtype())}), dy.dtype());
+  const Expr outputs = spatial_of(dy.value()->type, shape_of(dy)).value;
+  const Expr images =
+      reshape(dy / some, concat({dim_of(dy, 0) * dim_of(dy, 1), b.integers({1}), outputs}, 0));
+  const Expr taps =
+      expand(b.scalar(1, dy.dtype()), concat({b.integers({1, 1}), windows.kernel().value}, 0));
+  return {reshape(spread_over_windows(c, windows, images, taps, 1), x_shape)};
+}
+
 std::vector<InferredOutput> average_pool_grad_types(const Node& node, const KnownData& known) {
   return of_given_shape(node, 0, 1, known);
 }
@@ -63,6 +139,7 @@ const OpDef kOps[] = {
     {.name = "AveragePoolGrad",
      .domain = kInternalDomain,
      .vjp = average_pool_grad_vjp,
+     .expansion = average_pool_grad_expansion,
      .types = average_pool_grad_types},
     {.name = "GlobalAveragePool", .vjp = global_average_pool_vjp},
     {.name = "MaxPool", .vjp = max_pool_vjp},

@@ -32,6 +32,17 @@ const Case kCases[] = {
      "y = AveragePool<kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1, count_include_pad = "
      "1>(x)",
      {f64("x", {1, 1, 5, 5})}},
+    {"AveragePool ceil and pads",
+     "y = AveragePool<kernel_shape = [3, 2], strides = [2, 3], ceil_mode = 1, pads = [1, 0, 1, "
+     "1]>(x)",
+     {f64("x", {2, 2, 6, 6})}},
+    {"AveragePool elements that no window reads",
+     "y = AveragePool<kernel_shape = [2], strides = [4]>(x)",
+     {f64("x", {2, 2, 9})}},
+    {"AveragePool 3 dimensions",
+     "y = AveragePool<kernel_shape = [2, 1, 2], count_include_pad = 1, pads = [1, 0, 0, 0, 0, "
+     "1]>(x)",
+     {f64("x", {1, 2, 3, 2, 3})}},
     {"AveragePool dilations",
      "y = AveragePool<kernel_shape = [2, 2], dilations = [2, 2]>(x)",
      {f64("x", {1, 1, 4, 4})}},

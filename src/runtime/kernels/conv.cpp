@@ -2,7 +2,7 @@
 // in the state and are brought into the layout that oneDNN wants in each step, which is little next
 // to the convolution itself.
 
-#include "eval/window.h"
+#include "ops/window.h"
 #include "runtime/kernels/conv_patches.h"
 #include "runtime/kernels/onednn.h"
 
@@ -24,7 +24,7 @@ struct Geometry {
 Geometry read_geometry(const Node& node, std::vector<int64_t> x, std::vector<int64_t> w,
                        std::vector<int64_t> y) {
   const std::vector<int64_t> kernel(w.begin() + 2, w.end());
-  const eval::Window window = eval::read_window(node, std::span(x).subspan(2), kernel);
+  const Window window = read_window(node, std::span(x).subspan(2), kernel);
   Geometry g{.strides = window.strides, .before = window.before, .after = window.after};
   for (const int64_t dilation : window.dilations) g.dilations.push_back(dilation - 1);
   const int64_t groups = node.int_or("group", 1);

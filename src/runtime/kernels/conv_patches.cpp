@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "eval/window.h"
+#include "eval/array.h"
+#include "ops/window.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/parallel.h"
 
@@ -54,7 +55,7 @@ Patches find_patches(const Node& node, const std::vector<int64_t>& x, const std:
                      const std::vector<int64_t>& y) {
   const std::span spatial = std::span(x).subspan(2);
   const std::vector<int64_t> kernel(w.begin() + 2, w.end());
-  const eval::Window window = eval::read_window(node, spatial, kernel);
+  const Window window = read_window(node, spatial, kernel);
   const int64_t groups = node.int_or("group", 1);
   Patches p{.images = x[0],
             .groups = groups,

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "eval/window.h"
+#include "eval/array.h"
+#include "ops/window.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
 #include "runtime/rows.h"
@@ -38,7 +39,7 @@ struct Places {
 
 Places find_places(const Node& node, const std::vector<int64_t>& x) {
   const std::span spatial = std::span(x).subspan(2);
-  const eval::Window window = eval::read_window(node, spatial, {});
+  const Window window = read_window(node, spatial, {});
   Places found{.images = x[0], .channels = x[1]};
   found.inputs = checked_element_count(spatial);
   found.outputs = checked_element_count(window.output);

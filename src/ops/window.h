@@ -1,11 +1,12 @@
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <span>
 #include <vector>
 
-#include "eval/kernel.h"
+#include "ir/graph.h"
 
-namespace onward::eval {
+namespace onward {
 
 /// How the windows of a convolution or pooling lie over an input: all lists have one entry for each
 /// spatial dimension, padding before and after resolved from auto_pad.
@@ -23,4 +24,4 @@ struct Window {
 Window read_window(const Node& node, std::span<const int64_t> spatial,
                    const std::vector<int64_t>& kernel);
 
-}  // namespace onward::eval
+}  // namespace onward

@@ -1,10 +1,12 @@
-#include "eval/window.h"
+#include "ops/window.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace onward::eval {
+#include "onward/error.h"
+
+namespace onward {
 namespace {
 
 std::vector<int64_t> list_or(const Node& node, std::string_view name, size_t count,
@@ -75,4 +77,4 @@ Window read_window(const Node& node, std::span<const int64_t> spatial,
   return window;
 }
 
-}  // namespace onward::eval
+}  // namespace onward

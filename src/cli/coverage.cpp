@@ -1,0 +1,132 @@
+#include "cli/coverage.h"
+
+#include <fmt/format.h>
+#include <onnx/defs/schema.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "eval/kernel.h"
+#include "onward/error.h"
+#include "ops/op_def.h"
+#include "runtime/kernel.h"
+#include "runtime/tile.h"
+
+namespace onward::cli {
+namespace {
+
+using Kind = Coverage::Kind;
+
+constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
+
+bool is_gradient(const std::string& domain, const std::string& op) {
+  return domain == kTrainingDomain && op == "Gradient";
+}
+
+Coverage gap(const std::string& domain, const std::string& op) {
+  for (const CoverageGaps& group : coverage_gaps()) {
+    if (group.domain == domain && std::ranges::count(group.ops, std::string_view(op)) > 0) {
+      return {Kind::gap, std::string(group.reason)};
+    }
+  }
+  throw Bug(fmt::format("{} is not covered, and no reason is listed", op));
+}
+
+Coverage kernel(const std::string& domain, const std::string& op) {
+  if (is_gradient(domain, op)) return {Kind::yes, "the nodes of the gradients take its place"};
+  if (eval::find_kernel(domain, op)) return {Kind::yes, "reference kernel"};
+  const OpDef* definition = find_op_def(domain, op);
+  if (definition && definition->expansion) return {Kind::yes, "by plainer operators"};
+  return gap(domain, op);
+}
+
+bool has_tile_function(const std::string& op) {
+  constexpr DType kTypes[] = {DType::f32, DType::f64, DType::i64, DType::boolean};
+  return std::ranges::any_of(kTypes, [&](DType from) {
+    return std::ranges::any_of(
+        kTypes, [&](DType to) { return find_tile_function(op, from, to) != nullptr; });
+  });
+}
+
+Coverage fast_kernel(const std::string& domain, const std::string& op) {
+  Graph scratch;
+  Node* node = scratch.add_node(op, {});
+  node->domain = domain;
+  std::vector<std::string_view> names;
+  for (const KernelChoice* choice : kernel_choices(*node)) names.push_back(choice->name);
+  if (domain.empty() && has_tile_function(op)) names.push_back("tiles");
+  if (!names.empty()) return {Kind::yes, fmt::format("{}", fmt::join(names, ", "))};
+  const Coverage reference = kernel(domain, op);
+  if (reference.kind == Kind::gap) return reference;
+  return {Kind::fallback, reference.text};
+}
+
+Coverage gradient(const std::string& domain, const std::string& op) {
+  if (is_gradient(domain, op)) return {Kind::yes, "of any order"};
+  if (domain == kTrainingDomain) return {Kind::unneeded, "an update is not differentiated"};
+  const OpDef* definition = find_op_def(domain, op);
+  if (definition && definition->vjp) return {Kind::yes, "by its rule"};
+  if (definition && definition->no_gradient) return {Kind::unneeded, "nothing to differentiate"};
+  return gap(domain, op);
+}
+
+/// What `onward lower` makes of a step that has the operator.
+Coverage lowered(const std::string& domain, const std::string& op) {
+  const Coverage differentiated = gradient(domain, op);
+  if (differentiated.kind == Kind::gap) return differentiated;
+  if (domain == kTrainingDomain) return {Kind::yes, "in plainer operators"};
+  return {Kind::yes, "as it is, its gradient in operators of the standard"};
+}
+
+constexpr CoverageColumn kColumns[] = {
+    {"kernel", "a reference kernel, or plainer operators, compute it", kernel},
+    {"fast", "kernels of the runtime, the fastest first", fast_kernel},
+    {"gradient", "gradients of any order", gradient},
+    {"lowered", "`onward lower` writes steps that have it", lowered},
+};
+
+/// A reason for what is there would mislead.
+void refuse_stale_gaps(const std::vector<OperatorCoverage>& all) {
+  std::set<std::pair<std::string_view, std::string_view>> with_gaps;
+  for (const OperatorCoverage& each : all) {
+    if (each.has_gap()) with_gaps.emplace(each.domain, each.op);
+  }
+  for (const CoverageGaps& group : coverage_gaps()) {
+    for (const std::string_view op : group.ops) {
+      if (!with_gaps.contains({group.domain, op})) {
+        throw Bug(fmt::format("{} is listed as a gap, and is none", op));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view name(Coverage::Kind kind) {
+  constexpr std::string_view kNames[] = {"yes", "unneeded", "fallback", "gap"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::span<const CoverageColumn> coverage_columns() { return kColumns; }
+
+bool OperatorCoverage::has_gap() const {
+  return std::ranges::any_of(cells, [](const Coverage& cell) { return cell.kind == Kind::gap; });
+}
+
+std::vector<OperatorCoverage> coverage() {
+  std::vector<OperatorCoverage> all;
+  for (const onnx::OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas()) {
+    OperatorCoverage row{schema.domain(), schema.Name(), schema.since_version(), {}};
+    for (const CoverageColumn& column : kColumns) {
+      row.cells.push_back(column.find(row.domain, row.op));
+    }
+    all.push_back(std::move(row));
+  }
+  std::ranges::sort(all, {},
+                    [](const OperatorCoverage& each) { return std::tie(each.domain, each.op); });
+  refuse_stale_gaps(all);
+  return all;
+}
+
+}  // namespace onward::cli

@@ -1,0 +1,57 @@
+#pragma once
+
+// The coverage table: what Onward can do with each operator of the standard, read off the
+// registries themselves.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onward::cli {
+
+/// One operator in one respect.
+struct Coverage {
+  enum class Kind : uint8_t {
+    yes,
+    unneeded,  // there is nothing to do
+    fallback,  // done, by something slower
+    gap,       // not there yet
+  };
+
+  Kind kind;
+  std::string text;  // how, or why not
+};
+
+std::string_view name(Coverage::Kind kind);
+
+/// One column of the table.
+struct CoverageColumn {
+  std::string_view name;
+  std::string_view meaning;
+  Coverage (*find)(const std::string& domain, const std::string& op);
+};
+
+std::span<const CoverageColumn> coverage_columns();
+
+struct OperatorCoverage {
+  std::string domain, op;
+  int since_version;
+  std::vector<Coverage> cells;  // one a column
+
+  bool has_gap() const;
+};
+
+/// Every operator of the standard, by domain and name.
+std::vector<OperatorCoverage> coverage();
+
+/// Operators that are not covered yet, and why; a group has one reason.
+struct CoverageGaps {
+  std::string_view domain;
+  std::string_view reason;
+  std::vector<std::string_view> ops;
+};
+
+std::span<const CoverageGaps> coverage_gaps();
+
+}  // namespace onward::cli

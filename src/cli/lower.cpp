@@ -1,0 +1,72 @@
+#include "lower/lower.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "ir/load.h"
+#include "ir/save.h"
+#include "ir/utf8.h"
+#include "onward/error.h"
+
+namespace onward::cli {
+namespace {
+
+struct Options {
+  std::string model, out;
+  int64_t info = 0;
+  int64_t opset = 0;
+};
+
+size_t count_nodes(const Model& model) {
+  size_t count = 0;
+  for_each_node(*model.graph, [&](const Node&) { ++count; });
+  return count;
+}
+
+void run(const Options& options) {
+  LowerOptions lowering;
+  if (options.opset != 0) lowering.opset = options.opset;
+  LoweredStep lowered;
+  try {
+    lowered = lower_step(load(options.model), static_cast<size_t>(options.info), lowering);
+  } catch (Error& error) {
+    error.add_context(fmt::format("in model '{}'", options.model));
+    throw;
+  }
+  save(lowered.model, options.out);
+  for (const std::string& note : lowered.notes) {
+    fmt::print(stderr, "onward: note: {}\n", printable(note));
+  }
+  fmt::print("{}: {} nodes, opset {}, IR {}\n", options.out, count_nodes(lowered.model),
+             lowered.model.opset("").value_or(0), lowered.model.ir_version);
+}
+
+}  // namespace
+
+void add_lower(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  Command command = line.command("lower", "Write one training step in plain operators");
+  command.positional("MODEL", &options->model, "a training file, .onnx or .onnxtxt").required();
+  command.option("-o,--out", &options->out, "the .onnx file to write").required();
+  command.option("--info", &options->info, "which training info, counted from 0").at_least(0);
+  command
+      .option(
+          "--opset", &options->opset,
+          "the version of ai.onnx to write, from 13 on; 0 for the smallest that says everything, "
+          "from the model's own or 17 on, and at most 26")
+      .at_least(0);
+  command.footer(
+      "The file holds operators of the standard alone, the backward pass included, for any "
+      "runtime.\n"
+      "State is given as inputs (the model's values are defaults) and comes out as NAME.next, "
+      "which "
+      "the next step is given.\n"
+      "Example: onward lower training.onnx -o step.onnx");
+  command.run([options] { run(*options); });
+}
+
+}  // namespace onward::cli

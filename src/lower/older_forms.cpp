@@ -1,0 +1,129 @@
+#include "lower/older_forms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/lift_steps.h"
+#include "onward/error.h"
+
+namespace onward {
+namespace {
+
+using Integers = std::vector<int64_t>;
+
+/// The integers of an input that is a constant, or nothing.
+std::optional<Integers> constant_integers(const Value* value) {
+  if (!value) return std::nullopt;
+  const Node* node = value->producer();
+  const Tensor* tensor = value->is_input() ? nullptr : value->tensor();
+  if (node && node->op == "Constant" && node->domain.empty()) tensor = node->get<Tensor>("value");
+  return tensor ? std::optional(tensor->integers()) : std::nullopt;
+}
+
+/// Before opset 18 the axes of most reductions were an attribute.
+void turn_axes_into_attribute(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const bool noop = node.int_or("noop_with_empty_axes", 0) != 0;
+  Integers axes;
+  if (const Value* input = node.input(1)) {
+    const auto constant = constant_integers(input);
+    if (!constant) throw Error("its axes are computed");
+    axes = *constant;
+  }
+  if (axes.empty() && noop) {
+    node.set_op("Identity");
+    node.set_inputs({node.input(0)});
+    node.remove_attribute("keepdims");
+    node.remove_attribute("noop_with_empty_axes");
+    return;
+  }
+  node.set_inputs({node.input(0)});
+  node.remove_attribute("noop_with_empty_axes");
+  if (!axes.empty()) set_attribute(node, "axes", axes);
+}
+
+/// Before opset 18 parts of no given size were all equal.
+void drop_number_of_parts(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const auto* parts = node.get<int64_t>("num_outputs");
+  if (!parts) return;
+  const auto& shape = node.input(0)->type.shape;
+  const int64_t rank = shape ? static_cast<int64_t>(shape->size()) : 0;
+  const int64_t axis = node.int_or("axis", 0);
+  const size_t at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  if (!shape || at >= shape->size() || !(*shape)[at].value) {
+    throw Error(fmt::format("whether '{}' splits into {} equal parts is not known",
+                            node.input(0)->name(), *parts));
+  }
+  const int64_t size = *(*shape)[at].value, part = (size + *parts - 1) / *parts;
+  Integers sizes(static_cast<size_t>(*parts), part);
+  for (int64_t left = size; int64_t& each : sizes) {
+    each = std::min(part, std::max<int64_t>(left, 0));
+    left -= each;
+  }
+  node.set_inputs({node.input(0), rewrite.constant(sizes, "sizes")});
+  node.remove_attribute("num_outputs");
+}
+
+/// A dimension of zero in Reshape's shape meant "as in the input" before opset 14.
+void require_no_zeros(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  if (node.int_or("allowzero", 0) != 0) {
+    const auto shape = constant_integers(node.input(1));
+    if (!shape) throw Error("its shape is computed, and may hold a zero that is meant");
+    if (std::ranges::count(*shape, 0) > 0) throw Error("its shape holds a zero that is meant");
+  }
+  node.remove_attribute("allowzero");
+}
+
+/// Where two versions differ in some cases only, the rule that lifts refuses just these and changes
+/// nothing: it serves as the check of the way back.
+template <typename Table>
+void check_as_lifting_does(Rewrite& rewrite, const Table& table) {
+  for (const LiftStep& step : table) {
+    if (step.op != rewrite.node().op || step.to <= 13) continue;
+    step.rule(rewrite);
+  }
+}
+
+void check_windows(Rewrite& rewrite) { check_as_lifting_does(rewrite, layer_lift_steps()); }
+void check_conversion(Rewrite& rewrite) { check_as_lifting_does(rewrite, conversion_lift_steps()); }
+void check_elements(Rewrite& rewrite) { check_as_lifting_does(rewrite, elementwise_lift_steps()); }
+
+constexpr OlderForm kForms[] = {
+    {"AveragePool", 22, 19, check_windows},
+    {"BatchNormalization", 14, 9, check_windows},
+    {"Cast", 24, 23, check_conversion},
+    {"CastLike", 24, 23, check_conversion},
+    {"LpPool", 22, 18, check_windows},
+    {"MaxPool", 22, 12, check_windows},
+    {"ReduceL1", 18, 13, turn_axes_into_attribute},
+    {"ReduceL2", 18, 13, turn_axes_into_attribute},
+    {"ReduceLogSum", 18, 13, turn_axes_into_attribute},
+    {"ReduceLogSum", 28, 18, check_elements},
+    {"ReduceLogSumExp", 18, 13, turn_axes_into_attribute},
+    {"ReduceLogSumExp", 28, 18, check_elements},
+    {"ReduceMax", 18, 13, turn_axes_into_attribute},
+    {"ReduceMean", 18, 13, turn_axes_into_attribute},
+    {"ReduceMin", 18, 13, turn_axes_into_attribute},
+    {"ReduceProd", 18, 13, turn_axes_into_attribute},
+    {"ReduceSumSquare", 18, 13, turn_axes_into_attribute},
+    {"Reshape", 14, 13, require_no_zeros},
+    {"Split", 18, 13, drop_number_of_parts},
+};
+
+constexpr NewValue kValues[] = {
+    {"Pad", "mode", "wrap", 19},
+    {"ScatterElements", "reduction", "max", 18},
+    {"ScatterElements", "reduction", "min", 18},
+    {"ScatterND", "reduction", "max", 18},
+    {"ScatterND", "reduction", "min", 18},
+};
+
+}  // namespace
+
+std::span<const OlderForm> older_forms() { return kForms; }
+std::span<const NewValue> new_values() { return kValues; }
+
+}  // namespace onward

@@ -1,0 +1,175 @@
+#include "lower/opset.h"
+
+#include <fmt/format.h>
+#include <onnx/defs/schema.h>
+
+#include <algorithm>
+
+#include "ir/check_operators.h"
+#include "ir/infer.h"
+#include "ir/lift.h"
+#include "ir/lift_steps.h"
+#include "lower/older_forms.h"
+#include "onward/error.h"
+#include "ops/builder.h"
+
+namespace onward {
+namespace {
+
+using Schema = onnx::OpSchema;
+
+const Schema* schema_of(const std::string& op, int64_t opset) {
+  return onnx::OpSchemaRegistry::Schema(op, static_cast<int>(opset));
+}
+
+bool is_same_form(std::string_view op, int older, int newer) {
+  return std::ranges::any_of(same_forms(), [&](const SameForms& forms) {
+    const auto at = std::ranges::find(forms.versions, older);
+    return forms.op == op && forms.domain.empty() && at != forms.versions.end() &&
+           at + 1 != forms.versions.end() && *(at + 1) == newer;
+  });
+}
+
+const OlderForm* find_older_form(std::string_view op, int from) {
+  const auto found = std::ranges::find_if(
+      older_forms(), [&](const OlderForm& form) { return form.op == op && form.from == from; });
+  return found == older_forms().end() ? nullptr : &*found;
+}
+
+/// True where the attribute says what its absence says too.
+bool is_default(const Attribute& attribute, const Schema& schema) {
+  const auto known = schema.attributes().find(attribute.name);
+  if (known == schema.attributes().end()) return false;
+  const onnx::AttributeProto& fallback = known->second.default_value;
+  if (const auto* number = std::get_if<int64_t>(&attribute.value)) {
+    return fallback.has_i() && fallback.i() == *number;
+  }
+  if (const auto* number = std::get_if<float>(&attribute.value)) {
+    return fallback.has_f() && fallback.f() == *number;
+  }
+  if (const auto* text = std::get_if<std::string>(&attribute.value)) {
+    return fallback.has_s() && fallback.s() == *text;
+  }
+  return false;
+}
+
+/// Takes off what an older version does not know and does not miss; throws Error for the rest.
+void drop_new_attributes(Node& node, const Schema& newer, const Schema& older) {
+  std::vector<std::string> dropped;
+  for (const Attribute& attribute : node.attributes()) {
+    if (older.attributes().contains(attribute.name)) continue;
+    if (!is_default(attribute, newer)) {
+      throw Error(fmt::format("its attribute '{}' is new in opset {}", attribute.name,
+                              newer.since_version()));
+    }
+    dropped.push_back(attribute.name);
+  }
+  for (const std::string& name : dropped) node.remove_attribute(name);
+}
+
+void refuse_new_inputs(const Node& node, const Schema& newer, const Schema& older) {
+  const auto inputs = static_cast<int>(node.inputs().size());
+  const auto outputs = static_cast<int>(node.outputs().size());
+  if (inputs > older.max_input()) {
+    throw Error(fmt::format("its input {} is new in opset {}", inputs - 1, newer.since_version()));
+  }
+  if (outputs > older.max_output()) {
+    throw Error(
+        fmt::format("its output {} is new in opset {}", outputs - 1, newer.since_version()));
+  }
+}
+
+void refuse_new_values(const Node& node, int64_t opset) {
+  for (const NewValue& each : new_values()) {
+    if (each.op != node.op || each.since <= opset) continue;
+    if (node.string_or(each.attribute, "") == each.value) {
+      throw Error(
+          fmt::format("{} = '{}' is new in opset {}", each.attribute, each.value, each.since));
+    }
+  }
+}
+
+void write_in_opset(Node& node, int64_t opset, Names& names) {
+  const Schema* newer = schema_of(node.op, newest_opset("").value());
+  if (newer && newer->since_version() > opset && !schema_of(node.op, opset)) {
+    int first = newer->since_version();
+    while (const Schema* before = schema_of(node.op, first - 1)) first = before->since_version();
+    throw Error(fmt::format("{} exists since opset {}", node.op, first));
+  }
+  refuse_new_values(node, opset);
+  while (newer->since_version() > opset) {
+    const Schema* older = schema_of(node.op, newer->since_version() - 1);
+    const OlderForm* form = find_older_form(node.op, newer->since_version());
+    if (!form && !is_same_form(node.op, older->since_version(), newer->since_version())) {
+      throw Error(fmt::format("its form of opset {} is not written", older->since_version()));
+    }
+    Rewrite rewrite(node, names, opset);
+    if (form) form->rule(rewrite);
+    if (form && node.op != form->op) return write_in_opset(node, opset, names);
+    drop_new_attributes(node, *newer, *older);
+    refuse_new_inputs(node, *newer, *older);
+    newer = older;
+  }
+  node.opset = opset;
+}
+
+void write_in_opset(Graph& graph, int64_t opset, Names& names,
+                    std::vector<std::string>& complaints) {
+  for (const auto& node : graph.nodes()) {
+    for (Graph* subgraph : node->subgraphs()) {
+      write_in_opset(*subgraph, opset, names, complaints);
+    }
+    if (!node->domain.empty()) continue;
+    try {
+      write_in_opset(*node, opset, names);
+    } catch (const Error& error) {
+      complaints.push_back(
+          fmt::format("node '{}' ({}): {}", node->label(), node->op, error.what()));
+    }
+  }
+}
+
+void set_imports(Model& model, int64_t opset) {
+  std::vector<OpsetImport> imports = {{"", opset}};
+  for_each_node(*model.graph, [&](const Node& node) {
+    const auto known = std::ranges::find(imports, node.domain, &OpsetImport::domain);
+    if (known == imports.end()) imports.push_back({node.domain, node.opset});
+  });
+  model.opsets = std::move(imports);
+}
+
+struct IrVersion {
+  int64_t first_opset;
+  int64_t ir_version;
+};
+// From the standard's list of releases.
+constexpr IrVersion kIrVersions[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11},
+                                     {21, 10}, {19, 9},  {15, 8},  {12, 7}};
+
+}  // namespace
+
+int64_t first_ir_version(int64_t opset) {
+  for (const auto& [first_opset, ir_version] : kIrVersions) {
+    if (opset >= first_opset) return ir_version;
+  }
+  throw Error(fmt::format("opset {} is too old", opset));
+}
+
+std::vector<std::string> write_in_opset(Model& model, int64_t opset) {
+  std::vector<std::string> complaints;
+  Names names(model);
+  write_in_opset(*model.graph, opset, names, complaints);
+  model.ir_version = first_ir_version(opset);
+  set_imports(model, opset);
+  if (!complaints.empty()) return complaints;
+  // Older versions allow fewer element types, which their schemas say.
+  Problems problems;
+  check_operators(model, problems);
+  infer_types(model, problems);
+  for (const Problem& problem : problems.list()) {
+    if (problem.severity == Severity::error) complaints.push_back(to_string(problem));
+  }
+  return complaints;
+}
+
+}  // namespace onward

@@ -1,0 +1,82 @@
+"""Every operator case that has a gradient, lowered with its gradients and their gradients: operators of
+the standard alone, which give what Onward's own graph gives, by ONNX's reference evaluator in float64 and
+by stock ONNX Runtime in float32."""
+
+import json
+
+import lowered
+import numpy as np
+import onnx
+import pytest
+
+# Random numbers are each runtime's own.
+RANDOM = {"Dropout in training", "Dropout of the default ratio"}
+
+# Where a runtime has no such operator or type, whoever wrote it.
+NOT_IN_REFERENCE = {}
+NOT_IN_ONNX_RUNTIME = {}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cases")
+    lowered.tool("cases", folder)
+    found = []
+    for each in sorted(folder.iterdir()):
+        case = json.loads((each / "case.json").read_text())
+        case["model"] = onnx.load(each / "model.onnx")
+        case["feeds"] = {name: lowered.read(each / f"{name}.input") for name in case["inputs"]}
+        case["results"] = {name: lowered.read(each / f"{name}.result") for name in case["outputs"]}
+        found.append(case)
+    assert len(found) > 200
+    return found
+
+
+def differences(case, results, tolerance):
+    names = [output.name for output in case["model"].graph.output]
+    assert sorted(names) == sorted(case["outputs"]), case["name"]
+    for name, value in zip(names, results):
+        expected = case["results"][name]
+        where = f"{case['name']} ({case['shapes']}), {name}"
+        if np.shape(value) != expected.shape:
+            yield f"{where}: {np.shape(value)} instead of {expected.shape}"
+            continue
+        scale = max(1.0, np.abs(expected).max(initial=0))
+        error = np.abs(np.asarray(value, np.float64) - expected).max(initial=0) / scale
+        if case["name"] not in RANDOM and not error <= tolerance:
+            yield f"{where}: off by {error:.1e}"
+
+
+def test_only_standard_domains(cases):
+    for case in cases:
+        domains = {node.domain for node in lowered.nodes_of(case["model"].graph)}
+        assert domains <= lowered.STANDARD_DOMAINS, case["name"]
+        assert {entry.domain for entry in case["model"].opset_import} <= lowered.STANDARD_DOMAINS
+        onnx.checker.check_model(case["model"], full_check=True)
+
+
+def test_values_by_reference(cases):
+    wrong = []
+    for case in cases:
+        if case["name"] in NOT_IN_REFERENCE:
+            continue
+        try:
+            wrong += differences(case, lowered.run_by_reference(case["model"], case["feeds"]), 1e-9)
+        except Exception as failure:  # of the evaluator: named with the case
+            wrong.append(f"{case['name']} ({case['shapes']}): {type(failure).__name__} {failure}")
+    assert wrong == []
+
+
+def test_values_by_onnx_runtime(cases):
+    wrong = []
+    for case in cases:
+        if case["name"] in NOT_IN_ONNX_RUNTIME:
+            continue
+        feeds = {name: value.astype(np.float32) if value.dtype == np.float64 else value
+                 for name, value in case["feeds"].items()}
+        try:
+            results = lowered.session(lowered.in_float32(case["model"])).run(None, feeds)
+            wrong += differences(case, results, 2e-4)
+        except Exception as failure:
+            wrong.append(f"{case['name']} ({case['shapes']}): {type(failure).__name__} {failure}")
+    assert wrong == []

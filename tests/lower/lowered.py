@@ -1,0 +1,99 @@
+"""What the tests of lowered steps share: tensors of the tools, the runtimes, and what these lack."""
+
+import itertools
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STANDARD_DOMAINS = {"", "ai.onnx.ml"}
+
+
+def onward(*arguments):
+    return subprocess.run([os.environ["ONWARD"], *map(str, arguments)], capture_output=True, text=True)
+
+
+def tool(*arguments):
+    path = pathlib.Path(os.environ["ONWARD_TOOLS"]) / "lower_tool"
+    subprocess.run([path, *map(str, arguments)], check=True)
+
+
+def read(path):
+    return numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
+
+
+def write(path, array):
+    path.write_bytes(numpy_helper.from_array(np.asarray(array)).SerializeToString())
+
+
+def nodes_of(graph):
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for subgraph in [attribute.g, *attribute.graphs]:
+                yield from nodes_of(subgraph)
+
+
+class ConvTranspose(OpRun):
+    """The evaluator's own takes the weights of a group from the wrong place."""
+
+    op_domain = ""
+
+    def _run(self, x, w, bias=None, auto_pad=None, dilations=None, group=None, kernel_shape=None,
+             output_padding=None, output_shape=None, pads=None, strides=None):
+        assert auto_pad in (None, "NOTSET") and output_shape is None and bias is None
+        rank = x.ndim - 2
+        n, channels = x.shape[:2]
+        per_group = channels // group
+        spatial = [strides[d] * (x.shape[2 + d] - 1) + (w.shape[2 + d] - 1) * dilations[d] + 1 for d in range(rank)]
+        whole = np.zeros([n, w.shape[1] * group, *[s + p for s, p in zip(spatial, output_padding)]], x.dtype)
+        for g in range(group):
+            rows = slice(g * per_group, (g + 1) * per_group)
+            to = slice(g * w.shape[1], (g + 1) * w.shape[1])
+            for tap in itertools.product(*map(range, w.shape[2:])):
+                part = np.einsum("nc...,cm->nm...", x[:, rows], w[(rows, slice(None), *tap)])
+                places = [slice(t * dilations[d], t * dilations[d] + strides[d] * (x.shape[2 + d] - 1) + 1, strides[d])
+                          for d, t in enumerate(tap)]
+                whole[(slice(None), to, *places)] += part
+        cut = [slice(pads[d], whole.shape[2 + d] - pads[rank + d]) for d in range(rank)]
+        return (whole[(slice(None), slice(None), *cut)],)
+
+
+def run_by_reference(model, feeds):
+    return ReferenceEvaluator(model, new_ops=[ConvTranspose]).run(None, feeds)
+
+
+def session(model):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def in_float32(model):
+    """The model with all of its float64 tensors in float32: ONNX Runtime has no float64 convolution."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+
+    def narrow(tensor):
+        if tensor.data_type == onnx.TensorProto.DOUBLE:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float32), tensor.name))
+
+    for tensor in model.graph.initializer:
+        narrow(tensor)
+    for value in [*model.graph.input, *model.graph.output, *model.graph.value_info]:
+        if value.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE:
+            value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    for node in nodes_of(model.graph):
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                narrow(attribute.t)
+            if attribute.name in ("to", "dtype") and attribute.i == onnx.TensorProto.DOUBLE:
+                attribute.i = onnx.TensorProto.FLOAT
+    return model

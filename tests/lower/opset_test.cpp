@@ -1,0 +1,126 @@
+// Nodes in their newest form, as older opsets say them.
+
+#include "lower/opset.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ir/infer.h"
+#include "ir/lift.h"
+#include "ir/text.h"
+#include "ops/builder.h"
+
+namespace onward {
+namespace {
+
+Model read(int64_t opset, const std::string& signature, const std::string& nodes) {
+  Problems ignored;  // results need no types here
+  Model model = parse_text(fmt::format("<ir_version: 8, opset_import: [\"\" : {}]> g {} {{ {} }}",
+                                       opset, signature, nodes),
+                           {.problems = &ignored});
+  infer_types(model, ignored);
+  return model;
+}
+
+std::string text_of_nodes(const Model& model) {
+  std::string text;
+  for (const auto& node : model.graph->nodes()) text += to_text(*node) + "\n";
+  return text;
+}
+
+struct FormCase {
+  const char* name;
+  int opset;
+  const char* signature;
+  const char* newest;
+  const char* older;
+};
+
+constexpr FormCase kForms[] = {
+    {"types alone differ", 13, "(float[2] x) => (y)", "y = Relu(x)", "y = Relu(x)"},
+    {"an attribute at its default", 13, "(float[2] x) => (y)", "y = Shape<start = 0>(x)",
+     "y = Shape(x)"},
+    {"axes", 17, "(float[2,3] x) => (y)",
+     "a = Constant<value = int64[1] {1}>()\n y = ReduceMean<keepdims = 0>(x, a)",
+     "a = Constant<value = int64[1] {1}>()\n y = ReduceMean<keepdims = 0, axes = [1]>(x)"},
+    {"axes that are an input still", 13, "(float[2,3] x, int64[1] a) => (y)", "y = ReduceSum(x, a)",
+     "y = ReduceSum(x, a)"},
+    {"all axes", 17, "(float[2,3] x) => (y)", "y = ReduceMax(x)", "y = ReduceMax(x)"},
+    {"no axes that mean none", 17, "(float[2,3] x) => (y)",
+     "a = Constant<value = int64[0] {}>()\n y = ReduceMean<noop_with_empty_axes = 1>(x, a)",
+     "a = Constant<value = int64[0] {}>()\n y = Identity(x)"},
+    {"no axes that mean all", 17, "(float[2,3] x) => (y)",
+     "a = Constant<value = int64[0] {}>()\n y = ReduceMean(x, a)",
+     "a = Constant<value = int64[0] {}>()\n y = ReduceMean(x)"},
+    {"equal parts", 13, "(float[6] x) => (y, z)", "y, z = Split<num_outputs = 2>(x)",
+     "y_sizes = Constant<value = int64[2] {3, 3}>()\n y, z = Split(x, y_sizes)"},
+    {"parts of which the last is smaller", 13, "(float[2,5] x) => (y, z)",
+     "y, z = Split<axis = -1, num_outputs = 2>(x)",
+     "y_sizes = Constant<value = int64[2] {3, 2}>()\n y, z = Split<axis = -1>(x, y_sizes)"},
+    {"a shape without zeros", 13, "(float[6] x) => (y)",
+     "s = Constant<value = int64[2] {2, -1}>()\n y = Reshape<allowzero = 1>(x, s)",
+     "s = Constant<value = int64[2] {2, -1}>()\n y = Reshape(x, s)"},
+    {"a pooling that rounds down", 13, "(float[1,1,5,5] x) => (y)",
+     "y = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)",
+     "y = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)"},
+    {"addition by index", 16, "(float[4] x, int64[2] i, float[2] u) => (y)",
+     "y = ScatterElements<reduction = \"add\">(x, i, u)",
+     "y = ScatterElements<reduction = \"add\">(x, i, u)"},
+};
+
+TEST(WriteInOpset, SaysTheSame) {
+  for (const FormCase& tested : kForms) {
+    Model model = read(inner_opset(), tested.signature, tested.newest);
+    EXPECT_EQ(write_in_opset(model, tested.opset), std::vector<std::string>{}) << tested.name;
+    const Model expected = read(tested.opset, tested.signature, tested.older);
+    EXPECT_EQ(text_of_nodes(model), text_of_nodes(expected)) << tested.name;
+    EXPECT_EQ(model.opset(""), tested.opset);
+  }
+}
+
+constexpr FormCase kRefused[] = {
+    {"a new operator", 16, "(float[2,3] x, float[3] s) => (y)", "y = LayerNormalization(x, s)",
+     "LayerNormalization exists since opset 17"},
+    {"computed axes", 17, "(float[2,3] x, int64[1] a) => (y)", "y = ReduceMean(x, a)",
+     "its axes are computed"},
+    {"a zero that is meant", 13, "(float[0,2] x) => (y)",
+     "s = Constant<value = int64[2] {0, 3}>()\n y = Reshape<allowzero = 1>(x, s)",
+     "its shape holds a zero that is meant"},
+    {"a computed shape", 13, "(float[6] x, int64[2] s) => (y)", "y = Reshape<allowzero = 1>(x, s)",
+     "its shape is computed, and may hold a zero"},
+    {"parts of an unknown size", 13, "(float[N] x) => (y, z)", "y, z = Split<num_outputs = 2>(x)",
+     "whether 'x' splits into 2 equal parts is not known"},
+    {"an attribute", 14, "(float[2,3] x) => (y)", "y = Shape<start = 1>(x)",
+     "its attribute 'start' is new in opset 15"},
+    {"an input", 13, "(float[2,3] x, int64[2] p, int64[1] a) => (y)", "y = Pad(x, p, , a)",
+     "its input 3 is new in opset 18"},
+    {"a value of an attribute", 18, "(float[2,3] x, int64[4] p) => (y)",
+     "y = Pad<mode = \"wrap\">(x, p)", "mode = 'wrap' is new in opset 19"},
+    {"a window in the padding", 21, "(float[1,1,3,3] x) => (y)",
+     "y = MaxPool<ceil_mode = 1, kernel_shape = [1, 1], pads = [0, 0, 1, 1], strides = [2, 2]>(x)",
+     "begins in the padding at the end"},
+    {"training statistics", 13,
+     "(float[2,3] x, float[3] s, float[3] b, float[3] m, float[3] v) => (y)",
+     "y, p, q = BatchNormalization<training_mode = 1>(x, s, b, m, v)", "its training mode"},
+    {"an element type", 13, "(bfloat16[2] x, bfloat16[2] z) => (y)", "y = Celu(x)", "Celu"},
+};
+
+TEST(WriteInOpset, NamesWhatItCannotSay) {
+  for (const FormCase& tested : kRefused) {
+    Model model = read(inner_opset(), tested.signature, tested.newest);
+    const auto complaints = write_in_opset(model, tested.opset);
+    ASSERT_EQ(complaints.size(), 1U) << tested.name;
+    EXPECT_NE(complaints[0].find(tested.older), std::string::npos) << complaints[0];
+  }
+}
+
+TEST(WriteInOpset, ChoosesTheSmallestIrVersion) {
+  constexpr std::pair<int64_t, int64_t> kVersions[] = {{13, 7},  {14, 7},  {17, 8},  {20, 9},
+                                                       {22, 10}, {23, 11}, {24, 12}, {26, 13}};
+  for (const auto& [opset, ir_version] : kVersions) {
+    EXPECT_EQ(first_ir_version(opset), ir_version) << opset;
+  }
+}
+
+}  // namespace
+}  // namespace onward

@@ -1,0 +1,142 @@
+// Lets the Python tests compare lowered steps with Onward's own:
+//   lower_tool cases FOLDER              every operator case that has a gradient, lowered with
+//   known
+//                                        and with symbolic shapes: FOLDER/<number>/ with case.json,
+//                                        model.onnx, and inputs and results as TensorProtos
+//   lower_tool steps MODEL FOLDER COUNT  runs COUNT training steps, each on FOLDER/<step>/*.input;
+//                                        writes outputs as *.output and state as *.state there
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "eval/interpreter.h"
+#include "grad/differentiate.h"
+#include "grad/step.h"
+#include "ir/load.h"
+#include "ir/proto.h"
+#include "ir/save.h"
+#include "lower/lower.h"
+#include "onward/error.h"
+#include "tests/ops/case.h"
+#include "train/trainer.h"
+
+namespace onward {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_tensor(const fs::path& file, const Tensor& tensor) {
+  std::ofstream(file, std::ios::binary) << to_proto(tensor).SerializeAsString();
+}
+
+Tensor read_tensor(const fs::path& file) {
+  std::ostringstream bytes;
+  bytes << std::ifstream(file, std::ios::binary).rdbuf();
+  onnx::TensorProto proto;
+  if (!proto.ParseFromString(bytes.str())) throw Error(file.string() + " is no tensor");
+  return tensor_from_proto(proto, {});
+}
+
+/// Random inputs of the case, and weights of the shapes of what they weigh.
+TensorMap inputs_of(const Case& tested) {
+  TensorMap inputs;
+  eval::Environment environment;
+  const Model forward = case_model(tested, Shapes::fixed);
+  uint64_t seed = 1;
+  for (size_t i = 0; i < tested.inputs.size(); ++i) {
+    const Tensor tensor = case_tensor(tested.inputs[i], seed++);
+    inputs.emplace(tested.inputs[i].name, tensor);
+    environment.emplace(forward.graph->inputs()[i], tensor);
+  }
+  const auto results = eval::outputs_of(*forward.graph, std::move(environment));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string name = "u_" + forward.graph->outputs()[i]->name();
+    inputs.emplace(name, case_tensor(f64(name, results[i].dims()), seed++));
+  }
+  for (const std::string& x : differentiated(tested)) {
+    inputs.emplace("w_d_" + x, case_tensor(f64(x, inputs.at(x).dims()), seed++));
+  }
+  return inputs;
+}
+
+void write_case(const Case& tested, Shapes shapes, const fs::path& folder) {
+  fs::create_directories(folder);
+  const Model model = gradient_model(tested, shapes, tested.smooth ? 2 : 1);
+  save(lower_step(model, 0).model, folder / "model.onnx");
+  Model step = join_step(model, 0);
+  replace_gradients(step);
+  const TensorMap inputs = inputs_of(tested);
+  eval::Environment environment;
+  std::vector<std::string> names, outputs;
+  for (const Value* input : step.graph->inputs()) {
+    names.push_back(input->name());
+    write_tensor(folder / (input->name() + ".input"), inputs.at(input->name()));
+    environment.emplace(input, inputs.at(input->name()));
+  }
+  const auto results = eval::outputs_of(*step.graph, std::move(environment));
+  for (size_t i = 0; i < results.size(); ++i) {
+    outputs.push_back(step.graph->outputs()[i]->name());
+    write_tensor(folder / (outputs.back() + ".result"), results[i]);
+  }
+  const nlohmann::json description = {{"name", tested.name},
+                                      {"shapes", shapes == Shapes::fixed ? "fixed" : "symbolic"},
+                                      {"inputs", names},
+                                      {"outputs", outputs}};
+  std::ofstream(folder / "case.json") << description.dump();
+}
+
+void write_cases(const fs::path& folder) {
+  int number = 0;
+  for (const Case& each : all_cases()) {
+    if (!each.error.empty() || !each.has_gradient) continue;
+    for (const Shapes shapes : {Shapes::fixed, Shapes::symbolic}) {
+      write_case(each, shapes, folder / fmt::format("{:04}", number++));
+    }
+  }
+}
+
+void run_steps(const fs::path& model, const fs::path& folder, int count) {
+  Trainer trainer(load(model), {.threads = 1});
+  for (int step = 0; step < count; ++step) {
+    const fs::path here = folder / std::to_string(step);
+    TensorMap inputs;
+    for (const auto& file : fs::directory_iterator(here)) {
+      if (file.path().extension() != ".input") continue;
+      inputs.emplace(file.path().stem().string(), read_tensor(file.path()));
+    }
+    for (const auto& [name, tensor] : trainer.step(inputs)) {
+      write_tensor(here / (name + ".output"), tensor);
+    }
+    for (const std::string& name : trainer.state().names()) {
+      write_tensor(here / (name + ".state"), trainer.state().get(name));
+    }
+  }
+}
+
+int run(const std::vector<std::string>& arguments) {
+  if (arguments.size() == 2 && arguments[0] == "cases") {
+    write_cases(arguments[1]);
+    return 0;
+  }
+  if (arguments.size() == 4 && arguments[0] == "steps") {
+    run_steps(arguments[1], arguments[2], std::stoi(arguments[3]));
+    return 0;
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace onward
+
+int main(int argc, char** argv) {
+  try {
+    return onward::run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
