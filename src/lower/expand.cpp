@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ir/lift.h"
@@ -31,15 +32,7 @@ std::vector<Expr> expansion_of(const Node& node, Builder& builder) {
 
 void expand(Graph& graph, Node& node, Names& names) {
   Builder builder(graph, &node, names, node.label() + "_");
-  const std::vector<Expr> results = expansion_of(node, builder);
-  for (size_t i = 0; i < node.outputs().size(); ++i) {
-    Value* output = node.output(i);
-    if (!output) continue;
-    Value* result = results.at(i).value();
-    if (result->producer()) result->type = output->type;
-    graph.replace_uses(output, result);
-  }
-  graph.remove_node(&node);
+  replace_node(node, expansion_of(node, builder));
 }
 
 /// Expansions may use internal operators again; false once nothing was left to expand.
@@ -70,6 +63,23 @@ void refuse_what_is_left(const Graph& graph) {
 }
 
 }  // namespace
+
+void replace_node(Node& node, std::span<const Expr> results) {
+  Graph& graph = node.graph();
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    Value* output = node.output(i);
+    if (!output) continue;
+    Value* result = results[i].value();
+    graph.replace_uses(output, result);
+    const bool is_passed_on = std::ranges::find(node.inputs(), result) != node.inputs().end();
+    if (is_passed_on) continue;
+    const std::string name = output->name();
+    result->type = output->type;
+    graph.rename(output, "");
+    graph.rename(result, name);
+  }
+  graph.remove_node(&node);
+}
 
 void expand_to_standard(Model& step) {
   do {

@@ -9,7 +9,9 @@
 #include "ir/infer.h"
 #include "ir/lift.h"
 #include "ir/lift_steps.h"
+#include "lower/expand.h"
 #include "lower/older_forms.h"
+#include "lower/younger_operators.h"
 #include "onward/error.h"
 #include "ops/builder.h"
 
@@ -129,6 +131,23 @@ void write_in_opset(Graph& graph, int64_t opset, Names& names,
   }
 }
 
+/// Says operators that the opset does not have in plainer ones, still in their newest form.
+void spell_younger_operators(Model& model, int64_t opset, std::vector<std::string>& complaints) {
+  Graph& graph = *model.graph;
+  Names names(model);
+  for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
+    Node& node = **at++;
+    const YoungerOperator* younger = find_younger_operator(node.op);
+    if (!younger || !node.domain.empty() || younger->since <= opset) continue;
+    try {
+      Builder builder(graph, &node, names, node.label() + "_");
+      replace_node(node, younger->expansion(ExpandContext(node, builder)));
+    } catch (const Error& error) {
+      complaints.push_back(fmt::format("node '{}' ({}): {}", node.label(), node.op, error.what()));
+    }
+  }
+}
+
 void set_imports(Model& model, int64_t opset) {
   std::vector<OpsetImport> imports = {{"", opset}};
   for_each_node(*model.graph, [&](const Node& node) {
@@ -157,6 +176,7 @@ int64_t first_ir_version(int64_t opset) {
 
 std::vector<std::string> write_in_opset(Model& model, int64_t opset) {
   std::vector<std::string> complaints;
+  spell_younger_operators(model, opset, complaints);
   Names names(model);
   write_in_opset(*model.graph, opset, names, complaints);
   model.ir_version = first_ir_version(opset);
