@@ -69,7 +69,7 @@ TEST(Order, IsAPermutationThatDependsOnSeedAndEpoch) {
 }
 
 TEST(Order, IsTheSameOnEveryMachine) {
-  EXPECT_EQ(shuffled_order(8, 0, 0), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(shuffled_order(8, 0, 0), (std::vector<int64_t>{2, 1, 4, 3, 5, 7, 0, 6}));
 }
 
 TEST(Order, MovesEveryExampleEverywhere) {

@@ -40,9 +40,10 @@ def losses(result, name="loss"):
 
 def state(file):
     """All initializers of a model, of the inference graph and of its algorithms."""
-    model = onnx.load(file)
+    model = onnx.load(file, load_external_data=False)
     graphs = [model.graph, *(info.algorithm for info in model.training_info)]
-    return {t.name: numpy_helper.to_array(t) for graph in graphs for t in graph.initializer}
+    folder = str(file.parent)  # onnx.load does not look for external data in training infos
+    return {t.name: numpy_helper.to_array(t, folder) for graph in graphs for t in graph.initializer}
 
 
 def equal_bits(a, b):
