@@ -168,12 +168,14 @@ void PlanBuilder::find_in_place_bindings() {
     const auto found = std::ranges::find_if(
         graph_.initializers(), [&](const Value* value) { return value->name() == binding.target; });
     const Value* target = found == graph_.initializers().end() ? nullptr : *found;
-    // The micro part may run several times before the update part reads the state.
+    // The micro part may run several times before the update part, or another binding, reads the
+    // state.
     const bool in_update =
-        (source->producer() && position_.at(source->producer()) >= micro_nodes_) ||
-        !source->producer() || (target && std::ranges::any_of(target->uses(), [&](const Use& use) {
-                                  return position_.at(use.node) >= micro_nodes_;
-                                }));
+        !source->producer() || position_.at(source->producer()) >= micro_nodes_ ||
+        (target &&
+         (wanted_.contains(target) || std::ranges::any_of(target->uses(), [&](const Use& use) {
+            return position_.at(use.node) >= micro_nodes_;
+          })));
     binding_in_update_.push_back(in_update);
     if (target && taken.insert(source).second && may_be_in_place(*target, *source)) {
       in_place_[source] = binding.target;

@@ -40,6 +40,18 @@ training_info {
   EXPECT_EQ(numbers(outputs.at("y")), (Numbers{1, 2})) << "the inference graph saw the old a";
 }
 
+TEST(BindingTest, AStateTakesTheOldValueOfOneThatABatchChanges) {
+  Trainer trainer = trainer_of(kHeader + R"(
+g (float[2] x) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {3, 4}> { y = Add(x, a) }
+training_info {
+  algorithm step () => (float[2] c) { c = Identity(b) }
+  update_binding { a <- c  b <- y }
+})");
+  trainer.step({{"x", Tensor::of<float>({2}, {10, 20})}});
+  EXPECT_EQ(numbers(trainer.state().get("a")), (Numbers{3, 4}));
+  EXPECT_EQ(numbers(trainer.state().get("b")), (Numbers{11, 22}));
+}
+
 TEST(BindingTest, AnOldValueIsReadAfterTheNewOneIsComputed) {
   // c's update needs the old a, after a's own update was computed from it.
   Trainer trainer = trainer_of(kHeader + R"(
