@@ -38,8 +38,8 @@ CASES = {
 # Our names, and Keras's variables in its own order, with the way from Keras's layout to ONNX's.
 NCHW = [3, 2, 0, 1]
 LAYOUT = {"conv.weight": NCHW, "fc.weight": [1, 0]}
-TRAINED = ["conv.weight", "conv.bias", "bn.weight", "bn.bias", "fc.weight", "fc.bias"]
-ALL = [*TRAINED[:4], "bn.running_mean", "bn.running_var", *TRAINED[4:]]
+TRAINED = ["conv.weight", "bn.weight", "bn.bias", "fc.weight", "fc.bias"]
+ALL = [*TRAINED[:3], "bn.running_mean", "bn.running_var", *TRAINED[3:]]
 
 
 def to_onnx(name, array):
@@ -53,7 +53,7 @@ def to_keras(name, array):
 def keras_model(weights):
     model = keras.Sequential([
         keras.Input((8, 8, 1)),
-        keras.layers.Conv2D(4, 3),
+        keras.layers.Conv2D(4, 3, use_bias=False),
         keras.layers.BatchNormalization(momentum=0.9, epsilon=job.EPSILON),
         keras.layers.ReLU(),
         keras.layers.MaxPooling2D(2),

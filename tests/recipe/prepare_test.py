@@ -88,7 +88,7 @@ def test_json(model, tmp_path):
     text, _ = prepare(model, tmp_path, "--json")
     said = json.loads(text)
     trained = {tensor["name"] for tensor in said["tensors"] if tensor["trained"]}
-    assert trained == {"conv.weight", "conv.bias", "bn.weight", "bn.bias", "fc.weight", "fc.bias"}
+    assert trained == {"conv.weight", "bn.weight", "bn.bias", "fc.weight", "fc.bias"}
     assert said["inputs"][1] == {"name": "label", "type": "i64[N]"}
     assert said["loss"] == "loss"
     assert said["opset"] == 17

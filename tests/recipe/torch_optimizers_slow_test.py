@@ -42,7 +42,7 @@ def torch_model(weights):
     class Cnn(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.conv = torch.nn.Conv2d(1, 4, 3)
+            self.conv = torch.nn.Conv2d(1, 4, 3, bias=False)
             self.bn = torch.nn.BatchNorm2d(4, eps=job.EPSILON)
             self.fc = torch.nn.Linear(36, 5)
 
