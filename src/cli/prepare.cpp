@@ -47,7 +47,7 @@ struct Options {
   std::vector<Argument> given;  // one for each number
   std::vector<Argument> given_momentum;
   std::vector<std::string> train, freeze;
-  bool json = false, full = false;
+  bool replace = false, json = false, full = false;
 };
 
 bool is_file(const std::string& loss) {
@@ -77,6 +77,7 @@ Recipe recipe_from(const Options& options) {
   recipe.batch_variance = batch_variance_of(options.batch_variance);
   if (options.given_momentum[0].given()) recipe.batch_momentum = options.batch_momentum;
   recipe.dropout = options.dropout == "on";
+  recipe.replace = options.replace;
   return recipe;
 }
 
@@ -207,6 +208,7 @@ void add_prepare(CommandLine& line) {
                      "how much of the running statistics stays; else each node's own"));
   command.option("--dropout", &options->dropout, "whether Dropout drops while training")
       .choices({"on", "off"});
+  command.flag("--replace", &options->replace, "drop the training infos that the model has");
   command.flag("--json", &options->json, "print the decisions as JSON");
   command.flag("--full", &options->full, "never shorten long lists");
   command.footer(

@@ -28,7 +28,7 @@ bool has_first_statistics(const Node& node) {
   return is_all(node.input(3), 0) && is_all(node.input(4), 1);
 }
 
-void RunningStatistics::update_from(Node& node) {
+void RunningStatistics::update_from(const Node& node, Node& twin) {
   const double momentum =
       recipe_.batch_momentum.value_or(as_written(node.float_or("momentum", 0.9F)));
   Value* running[2] = {node.input(3), node.input(4)};
@@ -39,15 +39,15 @@ void RunningStatistics::update_from(Node& node) {
                     "initializer, so that no step can update it",
                     each->name(), node.label()));
   }
-  set_attribute(node, "training_mode", int64_t{1});
-  set_attribute(node, "momentum", 0.0F);
+  set_attribute(twin, "training_mode", int64_t{1});
+  set_attribute(twin, "momentum", 0.0F);
   const auto batch = [&](Value* of) {
-    return node.add_output(algorithm_.names().fresh(of->name() + ".batch"), of->type);
+    return twin.add_output(algorithm_.names().fresh(of->name() + ".batch"), of->type);
   };
   const Expr mean = builder_.expr(batch(running[0])), variance = builder_.expr(batch(running[1]));
   const bool biased = recipe_.batch_variance == BatchVariance::biased;
   average(running[0], mean, momentum);
-  average(running[1], biased ? variance : unbiased(node, variance), momentum);
+  average(running[1], biased ? variance : unbiased(twin, variance), momentum);
 }
 
 void RunningStatistics::average(Value* running, Expr batch, double momentum) {

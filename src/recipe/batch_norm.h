@@ -16,8 +16,8 @@ class RunningStatistics {
   RunningStatistics(Algorithm& algorithm, const Recipe& recipe)
       : algorithm_(algorithm), recipe_(recipe), builder_(algorithm.builder("statistics/")) {}
 
-  /// `node` is the algorithm's copy of a BatchNormalization in inference mode.
-  void update_from(Node& node);
+  /// `twin` is the algorithm's copy of `node`, a BatchNormalization in inference mode.
+  void update_from(const Node& node, Node& twin);
   /// Writes the updates: a layer that runs twice in a step updates its statistics twice, in order.
   void finish();
 

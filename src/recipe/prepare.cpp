@@ -10,6 +10,7 @@
 #include "onward/error.h"
 #include "ops/op_def.h"
 #include "recipe/build.h"
+#include "recipe/inference_part.h"
 #include "recipe/initializers.h"
 #include "recipe/parameters.h"
 #include "recipe/recipe_json.h"
@@ -50,17 +51,6 @@ void infer(Model& model, std::string_view what) {
     error.add_context(fmt::format("in the {}", what));
     throw;
   }
-}
-
-/// A copy: a recipe's loss may serve several models, and is lifted here.
-Model copy_of_graph(const Model& model) {
-  Model copy;
-  copy.ir_version = model.ir_version;
-  copy.opsets = model.opsets;
-  ValueMap map;
-  clone_into(*model.graph, *copy.graph, map);
-  for (Value* output : model.graph->outputs()) copy.graph->add_output(mapped(map, output));
-  return copy;
 }
 
 void import_training_domain(Model& model) {
@@ -118,17 +108,21 @@ void require_scalar(const Value& loss) {
 }  // namespace
 
 Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
-  if (!model.training.empty()) {
-    throw Error(fmt::format("the model has {} training info{} already", model.training.size(),
-                            model.training.size() == 1 ? "" : "s"));
+  if (!model.training.empty() && !recipe.replace) {
+    throw Error(
+        fmt::format("the model has {} training info{} already, which can be replaced "
+                    "(--replace)",
+                    model.training.size(), model.training.size() == 1 ? "" : "s"));
   }
+  if (!model.training.empty()) model = std::move(inference_part(model).model);
   if ((recipe.loss == LossKind::custom) != (recipe.loss_graph != nullptr)) {
     throw Error("a custom loss, and only that, has a graph");
   }
   check_settings(recipe.optimizer);
   Prepared prepared;
   std::optional<Model> loss;
-  if (recipe.loss_graph) loss = copy_of_graph(*recipe.loss_graph);
+  // A copy: a loss may serve several models, and is lifted here.
+  if (recipe.loss_graph) loss = std::move(inference_part(*recipe.loss_graph).model);
   lift_together(model, loss ? &*loss : nullptr, prepared.notes);
   infer(model, "model");
 

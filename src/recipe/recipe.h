@@ -74,6 +74,8 @@ struct Recipe {
   std::optional<double> batch_momentum = {};
   /// Whether Dropout nodes drop while training.
   bool dropout = true;
+  /// Drop the training infos that the model has already, instead of refusing it.
+  bool replace = false;
 };
 
 /// Why an initializer is trained, or not.

@@ -4,6 +4,7 @@
 #include "onward/error.h"
 #include "recipe/build.h"
 #include "recipe/compare.h"
+#include "recipe/inference_part.h"
 #include "recipe/loss_extraction.h"
 #include "recipe/parameters.h"
 #include "recipe/recipe_json.h"
@@ -17,16 +18,6 @@ const std::string* hint_of(const Graph& algorithm) {
     if (key == kRecipeKey) return &text;
   }
   return nullptr;
-}
-
-/// The inference part of a model, as a model of its own.
-Model inference_copy(const Model& model, ValueMap& map) {
-  Model copy;
-  copy.ir_version = model.ir_version;
-  copy.opsets = model.opsets;
-  clone_into(*model.graph, *copy.graph, map);
-  for (Value* output : model.graph->outputs()) copy.graph->add_output(mapped(map, output));
-  return copy;
 }
 
 const Node* only_gradient(const Graph& algorithm) {
@@ -105,8 +96,7 @@ Recognised translate(const Built& built, const Translation& to_ours) {
 /// training, which the recipe gives anew.
 Model extract_loss(const Model& model, const TrainingInfo& info, const Value* loss,
                    const RecipeHint& hint) {
-  ValueMap ignored;
-  Model scratch = inference_copy(model, ignored);
+  Model scratch = std::move(inference_part(model).model);
   Algorithm algorithm(scratch, model.opset("").value());
   const TrainingForward forward = write_training_forward(
       algorithm, *scratch.graph, find_values(*scratch.graph, hint.reads), hint.recipe);
@@ -133,8 +123,7 @@ std::optional<Recognised> by_hint(const Model& model, const TrainingInfo& info,
   const auto* y = gradient.get<References>("y");
   if (!xs || !y) return std::nullopt;
 
-  ValueMap around;
-  Model copy = inference_copy(model, around);
+  auto [copy, around] = inference_part(model);
   Problems ignored;  // a model with problems does not match in the end
   infer_types(copy, ignored);
   TrainingPlan plan{.recipe = hint.recipe};

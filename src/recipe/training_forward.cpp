@@ -92,7 +92,7 @@ TrainingForward write_training_forward(Algorithm& algorithm, const Graph& infere
       Value* training = algorithm.constant("training_mode", 1, DType::boolean);
       twin->set_inputs({twin->input(0), twin->input(1), training});
     } else {
-      statistics.update_from(*twin);
+      statistics.update_from(*node, *twin);
     }
   }
   statistics.finish();
@@ -132,10 +132,8 @@ std::vector<std::string> training_forward_notes(const Graph& inference,
         batch_norms == 1 ? "s" : "", to_string(recipe.batch_variance)));
   }
   if (dropouts > 0) {
-    notes.push_back(fmt::format("{} {} while training", counted(dropouts, "Dropout"),
-                                !recipe.dropout ? "drop nothing"
-                                : dropouts == 1 ? "drops"
-                                                : "drop"));
+    notes.push_back(fmt::format("{} drop{} {} while training", counted(dropouts, "Dropout"),
+                                dropouts == 1 ? "s" : "", recipe.dropout ? "elements" : "nothing"));
   }
   return notes;
 }

@@ -91,7 +91,9 @@ const Refusal kRefusals[] = {
      "the output 'c' of the loss is f64[N,1], not a scalar float"},
     {"loss_becomes_no_scalar", kLinear,
      [](Recipe& r) {
-       custom(r, "<ir_version: 8, opset_import: [\"\" : 17]> l (y) => (c) { c = Mul(y, y) }");
+       custom(r,
+              "<ir_version: 8, opset_import: [\"\" : 17]> l (double[] y) => (double[] c) { c = "
+              "Mul(y, y) }");
      },
      "the loss 'c' is f64[N,1], not a scalar"},
     {"loss_has_two_outputs", kLinear,
@@ -109,7 +111,9 @@ const Refusal kRefusals[] = {
      },
      "the loss wants 'y' as f32[N,1], but the model gives f64[N,1]"},
     {"loss_is_the_output", kLinear,
-     [](Recipe& r) { custom(r, "<ir_version: 8, opset_import: [\"\" : 17]> l (y) => (y) {}"); },
+     [](Recipe& r) {
+       custom(r, "<ir_version: 8, opset_import: [\"\" : 17]> l (double[] y) => (double[] y) {}");
+     },
      "the output 'y' of the loss is computed by no node of it"},
     {"statistics_are_computed",
      "<ir_version: 8, opset_import: [\"\" : 17]> g (double[N,2] x) => (double[N,2] y) <double[2] g "
@@ -118,7 +122,7 @@ const Refusal kRefusals[] = {
      "'m', a running statistic of BatchNormalization 'y', is no initializer"},
     {"half_precision_node",
      "<ir_version: 8, opset_import: [\"\" : 17]> g (float16[N,2] x) => (float16[N,2] y) "
-     "<float16[2,2] w = full(1)> { y = MatMul(x, w) }",
+     "<float16[2,2] w = {0, 0, 0, 0}> { y = MatMul(x, w) }",
      [](Recipe& r) { r.optimizer = default_settings(OptimizerKind::adam, Formula::onnx); },
      "'w' is f16[2,2], but the standard's optimizer nodes take float and double"},
 };
@@ -144,7 +148,8 @@ TEST(RefusalTest, SecondTraining) {
     prepare(prepare(model_of(kLinear), {.loss = LossKind::mse}), {.loss = LossKind::mse});
     FAIL() << "it was accepted";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "the model has 1 training info already");
+    EXPECT_STREQ(error.what(),
+                 "the model has 1 training info already, which can be replaced (--replace)");
   }
 }
 

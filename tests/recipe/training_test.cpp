@@ -46,7 +46,8 @@ double bce(const std::vector<double>& x, const std::vector<double>& z) {
 }
 
 const Tensor kTwoByTwo = Tensor::of<double>({2, 2}, {1, -2, 0.5, 3});
-const std::string kScores = "g (double[N,2] x) => (double[N,2] y) <double[2] one = full(1)> {";
+const std::string kScores =
+    "g (double[N,2] x) => (double[N,2] y) <double[2,2] one = {1, 0, 0, 1}> {";
 
 std::vector<LossCase> loss_cases() {
   const Tensor classes = Tensor::of<int64_t>({2}, {1, 0});
@@ -54,26 +55,26 @@ std::vector<LossCase> loss_cases() {
   const double entropy = cross_entropy({{1, -2}, {0.5, 3}}, {1, 0});
   const double binary = bce({1, -2, 0.5, 3}, {0, 1, 1, 0.25});
   return {
-      {"softmax_cross_entropy", LossKind::softmax_cross_entropy, "y = PRelu(x, one) }", kTwoByTwo,
+      {"softmax_cross_entropy", LossKind::softmax_cross_entropy, "y = MatMul(x, one) }", kTwoByTwo,
        classes, entropy, "y"},
       {"before_softmax", LossKind::softmax_cross_entropy,
-       "l = PRelu(x, one) y = Softmax<axis = -1>(l) }", kTwoByTwo, classes, entropy, "l"},
+       "l = MatMul(x, one) y = Softmax<axis = -1>(l) }", kTwoByTwo, classes, entropy, "l"},
       {"before_log_softmax", LossKind::softmax_cross_entropy,
-       "l = PRelu(x, one) s = LogSoftmax<axis = 1>(l) y = Identity(s) }", kTwoByTwo, classes,
+       "l = MatMul(x, one) s = LogSoftmax<axis = 1>(l) y = Identity(s) }", kTwoByTwo, classes,
        entropy, "l"},
       {"softmax_over_the_batch", LossKind::softmax_cross_entropy,
-       "l = PRelu(x, one) y = Softmax<axis = 0>(l) }", kTwoByTwo, classes,
+       "l = MatMul(x, one) y = Softmax<axis = 0>(l) }", kTwoByTwo, classes,
        cross_entropy({{1 / (1 + std::exp(-0.5)), 1 / (1 + std::exp(5))},
                       {1 / (1 + std::exp(0.5)), 1 / (1 + std::exp(-5))}},
                      {1, 0}),
        "y"},
-      {"mse", LossKind::mse, "y = PRelu(x, one) }", kTwoByTwo, numbers,
+      {"mse", LossKind::mse, "y = MatMul(x, one) }", kTwoByTwo, numbers,
        (1.0 + 9 + 0.25 + 2.75 * 2.75) / 4, "y"},
-      {"bce_with_logits", LossKind::bce_with_logits, "y = PRelu(x, one) }", kTwoByTwo, numbers,
+      {"bce_with_logits", LossKind::bce_with_logits, "y = MatMul(x, one) }", kTwoByTwo, numbers,
        binary, "y"},
-      {"before_sigmoid", LossKind::bce_with_logits, "l = PRelu(x, one) y = Sigmoid(l) }", kTwoByTwo,
-       numbers, binary, "l"},
-      {"far_out", LossKind::bce_with_logits, "y = PRelu(x, one) }",
+      {"before_sigmoid", LossKind::bce_with_logits, "l = MatMul(x, one) y = Sigmoid(l) }",
+       kTwoByTwo, numbers, binary, "l"},
+      {"far_out", LossKind::bce_with_logits, "y = MatMul(x, one) }",
        Tensor::of<double>({1, 2}, {-2000, 1500}), Tensor::of<double>({1, 2}, {0, 0.5}), 375, "y"},
   };
 }
@@ -368,7 +369,7 @@ TEST(TrainingForwardTest, DropoutDropsOnlyWhileTraining) {
   const double kept = keeping.step(kImages).at("loss").number(0);
   EXPECT_NE(dropping.step(kImages).at("loss").number(0), kept);
   const auto notes = prepare_with_reasons(model_of(kConvolutional), without).notes;
-  EXPECT_EQ(notes.back(), "1 Dropout node drop nothing while training");
+  EXPECT_EQ(notes.back(), "1 Dropout node drops nothing while training");
 }
 
 TEST(PrepareTest, EveryRecipePassesCheck) {
@@ -387,6 +388,16 @@ TEST(PrepareTest, EveryRecipePassesCheck) {
       }
     }
   }
+}
+
+TEST(PrepareTest, ReplacesATraining) {
+  Recipe recipe{.loss = LossKind::mse};
+  recipe.replace = true;
+  recipe.optimizer = default_settings(OptimizerKind::sgd, Formula::keras);
+  const Model model = prepare(prepare(model_of(kLinear), {.loss = LossKind::mse}), recipe);
+  ASSERT_EQ(model.training.size(), 1U);
+  EXPECT_EQ(recognise(model, 0)->recipe.optimizer, recipe.optimizer);
+  EXPECT_EQ(model.graph->name, "linear");
 }
 
 TEST(PrepareTest, OldModelsAreLifted) {
