@@ -18,9 +18,11 @@ void add_eval(CommandLine& line);
 void add_example(CommandLine& line);
 void add_lower(CommandLine& line);
 void add_ops(CommandLine& line);
+void add_export(CommandLine& line);
 void add_prepare(CommandLine& line);
 void add_run(CommandLine& line);
 void add_show(CommandLine& line);
+void add_take(CommandLine& line);
 void add_train(CommandLine& line);
 
 }  // namespace onward::cli

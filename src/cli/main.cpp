@@ -19,6 +19,8 @@ int run(int argc, char** argv) {
   add_prepare(line);
   add_lower(line);
   add_ops(line);
+  add_export(line);
+  add_take(line);
   add_example(line);
   add_train(line);
   add_eval(line);

@@ -1,0 +1,66 @@
+#include "emit/export.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "ir/load.h"
+#include "onward/error.h"
+
+namespace onward::cli {
+namespace {
+
+struct Options {
+  std::string model, to, out;
+  bool inference = false;
+  int64_t info = 0;
+};
+
+void run(const Options& options) {
+  const Model model = load(options.model);
+  emit::ExportOptions how;
+  how.target = options.to == "torch" ? emit::Target::torch : emit::Target::keras;
+  how.model_file = std::filesystem::path(options.model).filename().string();
+  if (!options.inference && !model.training.empty()) {
+    if (model.training.size() > 1 && options.info < 0) {
+      throw Error(fmt::format("the model has {} training infos: say which one with --info",
+                              model.training.size()));
+    }
+    how.info = static_cast<size_t>(std::max<int64_t>(options.info, 0));
+  }
+  try {
+    emit::export_model(model, options.out, how);
+  } catch (Error& error) {
+    throw error.add_context(fmt::format("in model '{}'", options.model));
+  }
+  fmt::print("{}\n", (std::filesystem::path(options.out) / "model.py").string());
+}
+
+}  // namespace
+
+void add_export(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  options->info = -1;
+  Command command = line.command("export", "Write a model as source of another framework");
+  command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
+  command.option("--to", &options->to, "the framework").required().choices({"torch", "keras"});
+  command.option("-o,--output", &options->out, "the folder to write")
+      .required()
+      .value_name("FOLDER");
+  const Argument info = command.option("--info", &options->info,
+                                       "which training info becomes loss and optimizer")
+                            .at_least(0)
+                            .value_name("NUMBER");
+  command.flag("--inference", &options->inference, "leave loss and optimizer out").excludes(info);
+  command.footer(
+      "FOLDER gets model.py (the class, with load and save), weights.safetensors,\n"
+      "optimizer.safetensors where the model is trained, and onward.json, by which\n"
+      "`onward take` brings trained weights back. Nothing of Onward is needed to run it.\n"
+      "Example: onward export mnist.onnx --to torch -o mnist-torch");
+  command.run([options] { run(*options); });
+}
+
+}  // namespace onward::cli

@@ -1,0 +1,91 @@
+#include "emit/call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/rewrite.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+
+DType Call::result_dtype() const {
+  const Value* result = node_.output(0);
+  return result ? result->type.dtype : DType::undefined;
+}
+
+bool Call::is_number(size_t index) const {
+  const Value* value = node_.input(index);
+  const Known& known = *body_.context().known;
+  if (!value || !known.is_literal(value)) return false;
+  const size_t own_rank = known.find(value)->dims().size();
+  for (size_t i = 0; i < inputs(); ++i) {
+    const Value* other = node_.input(i);
+    if (i == index || !other || known.is_literal(other)) continue;
+    const auto other_rank = onward::rank(other);
+    if (own_rank == 0 || (other_rank && static_cast<size_t>(*other_rank) >= own_rank)) return true;
+  }
+  return false;
+}
+
+std::string Call::operand(size_t index) const {
+  if (!is_number(index)) return in(index);
+  return python_element(*body_.context().known->find(node_.input(index)), 0);
+}
+
+std::optional<std::vector<int64_t>> Call::known(size_t index) const {
+  return body_.context().known->integers(node_.input(index));
+}
+
+std::string Call::ints(size_t index) const {
+  if (const auto numbers = known(index)) return python_tuple(*numbers);
+  if (target() == Target::torch) return fmt::format("{}.tolist()", plain(index));
+  return fmt::format("ops.convert_to_numpy({}).tolist()", plain(index));
+}
+
+std::string Call::scalar(size_t index) const {
+  const Tensor* number = body_.context().known->find(node_.input(index));
+  if (number && number->size() == 1) return python_element(*number, 0);
+  if (target() == Target::torch) return fmt::format("{}.item()", plain(index));
+  return fmt::format("ops.convert_to_numpy({}).item()", plain(index));
+}
+
+size_t Call::rank(size_t index) const {
+  const auto rank = onward::rank(node_.input(index));
+  if (rank) return static_cast<size_t>(*rank);
+  throw Error(fmt::format("the rank of its input '{}' is not known; declare the input's shape",
+                          node_.input(index)->name()));
+}
+
+std::optional<int64_t> Call::dim(size_t index, size_t axis) const {
+  const auto& shape = node_.input(index)->type.shape;
+  return shape && axis < shape->size() ? (*shape)[axis].value : std::nullopt;
+}
+
+std::vector<int64_t> Call::ints_attribute(std::string_view name) const {
+  const auto* found = node_.get<std::vector<int64_t>>(name);
+  return found ? *found : std::vector<int64_t>{};
+}
+
+std::string Call::float_attribute(std::string_view name, float fallback) const {
+  return python_float(node_.float_or(name, fallback), has(0) ? dtype(0) : result_dtype());
+}
+
+int64_t Call::axis(int64_t axis) const {
+  if (form_ == Form::plain) return axis;
+  const auto dimensions = static_cast<int64_t>(rank(0));
+  const int64_t from_front = axis < 0 ? axis + dimensions : axis;
+  return from_front == 0 ? 0 : from_front == 1 ? dimensions - 1 : from_front - 1;
+}
+
+std::string Call::dtype_name(DType dtype) const {
+  const std::string name = python_dtype(dtype);
+  return target() == Target::torch ? "torch." + name : "\"" + name + "\"";
+}
+
+std::string Call::function(std::string_view snippet) const {
+  body_.context().snippets.emplace(snippet);
+  return std::string(snippet);
+}
+
+}  // namespace onward::emit

@@ -1,0 +1,152 @@
+#include "emit/export.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "emit/job.h"
+#include "emit/layout.h"
+#include "emit/safetensors.h"
+#include "emit/source.h"
+#include "ir/atomic_file.h"
+#include "ir/clone.h"
+#include "ir/infer.h"
+#include "ir/lift.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The inference graph alone, lifted, with its types.
+Model inference_part(const Model& model) {
+  Model part;
+  part.ir_version = model.ir_version;
+  part.opsets = model.opsets;
+  part.graph->name = model.graph->name;
+  ValueMap map;
+  clone_into(*model.graph, *part.graph, map);
+  for (Value* output : model.graph->outputs()) part.graph->add_output(mapped(map, output));
+  lift(part);
+  Problems problems;
+  infer_types(part, problems);
+  problems.throw_if_errors();
+  return part;
+}
+
+void write_text(const fs::path& file, const std::string& text) {
+  write_atomically(file, [&](int descriptor) { write_all(descriptor, text.data(), text.size()); });
+}
+
+using Json = nlohmann::ordered_json;
+
+/// The tensors of one file, with the map that leads back to the model.
+struct TensorFile {
+  NamedTensors tensors;
+  Json map = Json::array();
+  Json own = Json::array();  // keys of what the source holds and the model does not
+
+  void add(const std::string& name, const std::string& key, const Tensor& tensor,
+           const std::vector<int64_t>& permutation) {
+    tensors.emplace_back(key, permuted(tensor, permutation));
+    Json entry;
+    entry["tensor"] = name;
+    entry["key"] = key;
+    entry["dtype"] = onward::name(tensor.dtype());
+    entry["shape"] = tensors.back().second.dims();
+    if (!permutation.empty()) entry["permutation"] = permutation;
+    map.push_back(std::move(entry));
+  }
+  /// A constant that the model computes, or a counter of a layer.
+  void add_own(const std::string& key, const Tensor& tensor) {
+    tensors.emplace_back(key, tensor);
+    own.push_back(key);
+  }
+};
+
+TensorFile weights_of(Module& module) {
+  TensorFile file;
+  const auto add = [&](const Value* value) {
+    const HeldTensor& held = module.context().held.at(value);
+    if (value->tensor()) {
+      file.add(value->name(), held.key, *value->tensor(), held.permutation);
+    } else {
+      file.add_own(held.key, *module.context().known->find(value));
+    }
+  };
+  for (const Layer& layer : module.layers()) {
+    for (const LayerTensor& tensor : layer.tensors) add(tensor.value);
+    if (!layer.counter.empty()) {
+      file.add_own(layer.path + "." + layer.counter, Tensor::scalar<int64_t>(0));
+    }
+  }
+  for (const Value* value : module.plain_tensors()) add(value);
+  return file;
+}
+
+TensorFile optimizer_state(const Job& job, Module& module) {
+  TensorFile file;
+  for (const TrainedParameter& each : job.trained) {
+    const auto found = module.context().held.find(each.parameter);
+    if (found == module.context().held.end()) {
+      throw Error(fmt::format("the job trains '{}', which the model does not read",
+                              each.parameter->name()));
+    }
+    const HeldTensor& held = found->second;
+    for (const JobSlot& slot : each.slots) {
+      file.add(slot.state.name, fmt::format("{}.{}", held.key, slot.slot), slot.state.value,
+               held.permutation);
+    }
+  }
+  // Frameworks keep these two as numbers of their own types.
+  file.add(job.learning_rate.name, "learning_rate",
+           Tensor::scalar<double>(job.learning_rate.value.number(0)), {});
+  file.map.back()["number"] = true;
+  if (job.step) {
+    file.add(job.step->name, "step",
+             Tensor::scalar<int64_t>(static_cast<int64_t>(job.step->value.number(0))), {});
+    file.map.back()["number"] = true;
+  }
+  return file;
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure) {
+    throw Error(fmt::format("folder '{}' can't be made: {}", folder.string(), failure.message()));
+  }
+}
+
+}  // namespace
+
+void export_model(const Model& model, const fs::path& folder, const ExportOptions& options) {
+  const Model part = inference_part(model);
+  std::optional<Job> job;
+  if (options.info) job = read_job(model, *options.info, *part.graph);
+  Module module(*part.graph, options.target, job ? job->facts : TrainingFacts{});
+  const SourceParts parts{part.graph.get(), &module, job ? &*job : nullptr, options.model_file};
+  const bool torch = options.target == Target::torch;
+  // Everything that may be refused comes before the first file.
+  const std::string source = torch ? torch_source(parts) : keras_source(parts);
+  const auto example = job ? example_source(options.target, parts) : std::nullopt;
+  const TensorFile weights = weights_of(module);
+  Json map;
+  map["target"] = name(options.target);
+  map["weights"] = weights.map;
+  map["own"] = weights.own;
+  std::optional<TensorFile> state;
+  if (job) {
+    state = optimizer_state(*job, module);
+    map["optimizer"] = state->map;
+  }
+  make_folder(folder);
+  write_safetensors(folder / "weights.safetensors", weights.tensors);
+  if (state) write_safetensors(folder / "optimizer.safetensors", state->tensors);
+  write_text(folder / "onward.json", map.dump(2) + "\n");
+  if (example) write_text(folder / "example.py", *example);
+  write_text(folder / "model.py", source);
+}
+
+}  // namespace onward::emit

@@ -1,0 +1,157 @@
+#include "emit/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "grad/step.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+namespace {
+
+using Values = std::unordered_map<std::string, const Value*>;
+
+Values values_of(const Graph& graph) {
+  Values values;
+  for (const Value* value : graph.inputs()) values.emplace(value->name(), value);
+  for (const Value* value : graph.initializers()) values.emplace(value->name(), value);
+  for (const auto& node : graph.nodes()) {
+    for (const auto& output : node->outputs()) {
+      if (output) values.emplace(output->name(), output.get());
+    }
+  }
+  return values;
+}
+
+Recognised recognised(const Model& model, size_t info) {
+  if (info >= model.training.size()) {
+    throw Error(
+        fmt::format("there is no training info {}: the model has {}", info, model.training.size()));
+  }
+  if (auto found = recognise(model, info)) return std::move(*found);
+  throw Error(fmt::format(
+      "training info {} follows no recipe that Onward knows, so that its optimizer has no name in "
+      "another framework; export the model alone with --inference",
+      info));
+}
+
+StateTensor state_of(const Value* value) {
+  if (!value->tensor()) throw Bug(fmt::format("state '{}' is no tensor", value->name()));
+  return {value->name(), *value->tensor()};
+}
+
+/// Whether the standard's optimizer node reads the count of this step rather than the one before.
+bool reads_next_step(const Model& model, size_t info, const Value* step) {
+  static constexpr std::string_view kOptimizers[] = {"Adam", "Adagrad", "Momentum"};
+  for (const auto& node : model.training[info].algorithm->nodes()) {
+    if (node->domain.empty() || std::ranges::find(kOptimizers, node->op) == std::end(kOptimizers)) {
+      continue;
+    }
+    return node->input(1) != step;
+  }
+  return false;
+}
+
+/// Each value of the training forward by the inference value that it stands for.
+std::unordered_map<std::string, std::string> twins_of(const Recognised& found) {
+  std::unordered_map<std::string, std::string> twins;
+  for (const NodePair& pair : found.forward) {
+    for (size_t i = 0; i < pair.inference->outputs().size(); ++i) {
+      if (pair.inference->output(i) && pair.training->output(i)) {
+        twins.emplace(pair.training->output(i)->name(), pair.inference->output(i)->name());
+      }
+    }
+  }
+  return twins;
+}
+
+/// Walks from the loss back to the model's values and to the algorithm's inputs.
+void find_loss_inputs(const Model& model, size_t info, const Recognised& found, const Graph& graph,
+                      Job& job) {
+  const auto twins = twins_of(found);
+  const Values inference = values_of(graph);
+  Values algorithm_inputs;
+  for (const Value* input : model.training[info].algorithm->inputs()) {
+    algorithm_inputs.emplace(input->name(), input);
+  }
+  std::unordered_set<const Value*> seen;
+  std::vector<const Value*> open = {job.loss_value};
+  while (!open.empty()) {
+    const Value* value = open.back();
+    open.pop_back();
+    if (!value || !seen.insert(value).second) continue;
+    const auto twin = twins.find(value->name());
+    const std::string& name = twin == twins.end() ? value->name() : twin->second;
+    if (algorithm_inputs.contains(value->name())) {
+      job.labels.push_back(value);
+    } else if (const auto own = inference.find(name); own != inference.end()) {
+      job.predictions.push_back(own->second);
+      job.predictions_in_step.push_back(value);
+    } else if (value->producer()) {
+      for (const Value* input : value->producer()->inputs()) open.push_back(input);
+    }
+  }
+}
+
+TrainingFacts training_facts(const Model& model, const Recognised& found, const Values& inference) {
+  TrainingFacts facts;
+  facts.is_job = true;
+  facts.batch_variance = found.recipe.batch_variance;
+  facts.batch_momentum = found.recipe.batch_momentum;
+  for (const TrainedTensor& each : found.trained) {
+    facts.trained.insert(inference.at(each.parameter->name()));
+  }
+  for (const TrainingInfo& each : model.training) {
+    for (const Binding& binding : each.update_bindings) {
+      const auto own = inference.find(binding.target->name());
+      if (own != inference.end()) facts.state.insert(own->second);
+    }
+  }
+  for (const NodePair& pair : found.forward) {
+    // Nodes that only follow another one in training behave as they do in inference.
+    const bool differs =
+        (pair.inference->op == "BatchNormalization" && pair.training->int_or("training_mode", 0)) ||
+        (pair.inference->op == "Dropout" && pair.training->input(2));
+    if (!differs) continue;
+    const Value* output = inference.at(pair.inference->output(0)->name());
+    facts.paired.emplace(output->producer(), pair.training);
+  }
+  return facts;
+}
+
+}  // namespace
+
+std::vector<std::string> Job::slot_names() const {
+  std::vector<std::string> names;
+  if (trained.empty()) return names;
+  for (const JobSlot& slot : trained.front().slots) names.push_back(slot.slot);
+  return names;
+}
+
+Job read_job(const Model& model, size_t info, const Graph& graph) {
+  const Recognised found = recognised(model, info);
+  const Values inference = values_of(graph);
+  Job job;
+  job.optimizer = found.recipe.optimizer;
+  for (const TrainedTensor& each : found.trained) {
+    TrainedParameter parameter{inference.at(each.parameter->name()), {}};
+    for (const Slot& slot : each.slots) {
+      parameter.slots.push_back({slot.name, state_of(slot.value)});
+    }
+    job.trained.push_back(std::move(parameter));
+  }
+  job.learning_rate = state_of(found.learning_rate);
+  if (found.step) job.step = state_of(found.step);
+  job.counts_this_step =
+      job.optimizer.formula != Formula::onnx || reads_next_step(model, info, found.step);
+  job.loss = found.recipe.loss;
+  job.step_graph = join_step(model, info);
+  job.loss_value = values_of(*job.step_graph.graph).at(found.loss->name());
+  find_loss_inputs(model, info, found, graph, job);
+  job.facts = training_facts(model, found, inference);
+  return job;
+}
+
+}  // namespace onward::emit

@@ -1,0 +1,290 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emit/job.h"
+#include "emit/loss.h"
+#include "emit/optimizer.h"
+#include "emit/snippets.h"
+#include "emit/source.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+namespace {
+
+/// Whether a float of another type than the model's own is computed with anywhere: then Keras must
+/// not convert arguments.
+bool has_other_floats(const Graph& graph, DType main_float) {
+  const auto other = [&](const Value* value) {
+    return value && is_float(value->type.dtype) && value->type.dtype != main_float;
+  };
+  if (std::ranges::any_of(graph.inputs(), other)) return true;
+  return std::ranges::any_of(graph.nodes(), [&](const auto& node) {
+    return std::ranges::any_of(node->outputs(),
+                               [&](const auto& output) { return other(output.get()); });
+  });
+}
+
+class KerasClass {
+ public:
+  KerasClass(const SourceParts& parts, std::string name)
+      : graph_(*parts.graph), module_(*parts.module), job_(parts.job), name_(std::move(name)) {}
+
+  /// The class, once its call function is written, which is where tensors are met.
+  std::string text() {
+    const std::string call = call_text();
+    std::string text = fmt::format("class {}(keras.Model):\n", name_);
+    text += "    def __init__(self):\n        super().__init__(" + init_options() + ")\n";
+    text += indented(layer_lines(), 2);
+    text += "\n    def build(self, input_shape=None):\n" + indented(build_lines(), 2);
+    text += "\n" + call;
+    text += "\n    def tensors(self):\n"
+            "        \"\"\"Variables by their names in weights.safetensors.\"\"\"\n"
+            "        return {\n" +
+            indented(tensor_lines(), 3) + "        }\n";
+    return text;
+  }
+
+ private:
+  std::string init_options() const {
+    std::string options = fmt::format("name={}", python_string(identifier(graph_.name)));
+    if (has_other_floats(graph_, module_.context().main_float)) options += ", autocast=False";
+    return options;
+  }
+
+  /// The functions that compute: what the loss reads has one of its own where it is no result.
+  std::string call_text() {
+    const std::vector<const Value*> results(graph_.outputs().begin(), graph_.outputs().end());
+    if (!job_ || job_->predictions == results) return function_text("call", {}, results);
+    if (job_->predictions.size() != 1) {
+      throw Error("a loss of Keras reads one prediction; torch takes more");
+    }
+    const Value* read = job_->predictions[0];
+    return function_text("what_the_loss_reads", {}, job_->predictions) + "\n" +
+           function_text("call", read, results) +
+           "\n    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, "
+           "training=True):\n"
+           "        if not training:\n"
+           "            y_pred = self.what_the_loss_reads(x)\n"
+           "        return super().compute_loss(x, y, y_pred, sample_weight, training)\n";
+  }
+
+  /// A function that gives `results`. Where `read` is given, it is computed first, by its own
+  /// function, and is all that is given in training.
+  std::string function_text(std::string_view function, const Value* read,
+                            const std::vector<const Value*>& results) {
+    Body body(module_.context());
+    const auto inputs = real_inputs(graph_);
+    std::vector<std::string> names;
+    for (const Value* input : inputs) names.push_back(body.add_argument(input));
+    std::string arguments = "self";
+    if (names.size() == 1) {
+      arguments += ", " + names[0];
+    } else if (!names.empty()) {
+      // Keras hands several inputs over as one list.
+      arguments += ", inputs";
+      body.add_line(fmt::format("{} = inputs", fmt::join(names, ", ")));
+    }
+    if (asks_for_training()) arguments += ", training=False";
+    if (read) {
+      const std::string variable = body.declare(read, Form::plain);
+      body.add_line(fmt::format("{} = self.what_the_loss_reads({}{})", variable,
+                                names.size() == 1 ? names[0] : "inputs",
+                                asks_for_training() ? ", training=training" : ""));
+      body.add_line("if training:");
+      body.add_line("    return " + variable);
+    }
+    module_.write(body, results);
+    std::vector<std::string> given;
+    for (const Value* result : results) given.push_back(body.tensor(result));
+    return fmt::format("    def {}({}):\n{}        return {}\n", function, arguments,
+                       indented(body.lines(), 2), fmt::join(given, ", "));
+  }
+
+  bool asks_for_training() const {
+    return job_ || std::ranges::any_of(module_.layers(), [](const Layer& layer) {
+             return layer.options.find("=training") != std::string::npos;
+           });
+  }
+
+  std::vector<std::string> layer_lines() const {
+    std::vector<std::string> lines;
+    for (const Layer& layer : module_.layers()) {
+      if (!layer.padding.empty()) {
+        lines.push_back(fmt::format("self.{}_padding = {}", layer.path, layer.padding));
+      }
+      std::string constructor = layer.constructor;
+      constructor.pop_back();
+      lines.push_back(fmt::format("self.{} = {}{}name=\"{}\")", layer.path, constructor,
+                                  constructor.ends_with("(") ? "" : ", ", layer.path));
+    }
+    return lines;
+  }
+
+  std::vector<std::string> build_lines() const {
+    std::vector<std::string> lines;
+    for (const Layer& layer : module_.layers()) {
+      if (!layer.build_shape.empty()) {
+        lines.push_back(fmt::format("self.{}.build({})", layer.path, layer.build_shape));
+      }
+    }
+    for (const Value* value : module_.plain_tensors()) {
+      const HeldTensor& held = module_.context().held.at(value);
+      lines.push_back(fmt::format(
+          "{} = self.add_weight(shape={}, dtype=\"{}\", initializer=\"zeros\", trainable={}, "
+          "name=\"{}\")",
+          held.expression, python_tuple(held.dims), python_dtype(value->type.dtype),
+          python_bool(held.trained), module_.path_of(value)));
+    }
+    add_freezing(lines);
+    if (lines.empty()) lines.emplace_back("pass");
+    return lines;
+  }
+
+  /// What the job does not train keeps its values.
+  void add_freezing(std::vector<std::string>& lines) const {
+    if (!module_.training().is_job) return;
+    for (const Layer& layer : module_.layers()) {
+      for (const LayerTensor& tensor : layer.tensors) {
+        const HeldTensor& held = module_.context().held.at(tensor.value);
+        const bool is_statistic = tensor.attribute.starts_with("moving_");
+        if (!held.trained && !is_statistic) {
+          lines.push_back(fmt::format("{}.trainable = False", held.expression));
+        }
+      }
+    }
+  }
+
+  std::vector<std::string> tensor_lines() const {
+    std::vector<std::string> lines;
+    const auto add = [&](const Value* value) {
+      const HeldTensor& held = module_.context().held.at(value);
+      lines.push_back(fmt::format("{}: {},", python_string(held.key), held.expression));
+    };
+    for (const Layer& layer : module_.layers()) {
+      for (const LayerTensor& tensor : layer.tensors) add(tensor.value);
+    }
+    for (const Value* value : module_.plain_tensors()) add(value);
+    return lines;
+  }
+
+  const Graph& graph_;
+  Module& module_;
+  const Job* job_;
+  std::string name_;
+};
+
+constexpr std::string_view kLoadAndSave = R"(
+def load(folder=HERE):
+    """The model with its weights, ready for inference."""
+    model = {0}()
+    model.build()
+    read(model.tensors(), folder / "weights.safetensors")
+    return model
+
+
+def save(model, folder=HERE):
+    """Writes the weights, for `load` and for `onward take`."""
+    write(model.tensors(), folder / "weights.safetensors")
+
+)";
+
+constexpr std::string_view kLoadAndSaveJob = R"(
+def load(folder=HERE):
+    """Model, loss function and optimizer, compiled, ready to go on where the training stands."""
+    model = {0}()
+    model.build()
+    read(model.tensors(), folder / "weights.safetensors")
+    optimizer = {1}
+    optimizer.build(model.trainable_variables)
+    read(optimizer_tensors(model, optimizer), folder / "optimizer.safetensors")
+    loss_function = {2}
+    model.compile(optimizer=optimizer, loss=loss_function)
+    return model, loss_function, optimizer
+
+
+def save(model, optimizer, folder=HERE):
+    """Writes weights and optimizer state, for `load` and for `onward take`."""
+    mark = {{"save": uuid.uuid4().hex}}  # the two files belong together
+    write(model.tensors(), folder / "weights.safetensors", mark)
+    write(optimizer_tensors(model, optimizer), folder / "optimizer.safetensors", mark)
+
+
+def optimizer_tensors(model, optimizer):
+    """The optimizer's variables by their names in optimizer.safetensors."""
+    tensors = {{"learning_rate": optimizer.learning_rate{3}}}
+    names = {{id(variable): name for name, variable in model.tensors().items()}}
+    slots = iter(optimizer.variables[2:])  # after the step count and the learning rate
+    for variable in model.trainable_variables:
+        for slot in SLOTS:
+            tensors[f"{{names[id(variable)]}}.{{slot}}"] = next(slots)
+    return tensors
+
+)";
+
+constexpr std::string_view kReadAndWrite = R"(
+def read(variables, file):
+    saved = load_file(file)
+    for name, variable in variables.items():
+        variable.assign(saved[name])
+
+
+def write(variables, file{0}):
+    """The file appears whole or not at all."""
+    unfinished = file.with_suffix(".unfinished")
+    save_file({{name: np.ascontiguousarray(ops.convert_to_numpy(variable))
+               for name, variable in variables.items()}}, unfinished{1})
+    os.replace(unfinished, file)
+)";
+
+std::string job_text(const std::string& name, const Job& job, std::set<std::string>& snippets) {
+  const OptimizerText optimizer = keras_optimizer(job);
+  const LossText loss = keras_loss(job, snippets);
+  std::vector<std::string> slots;
+  for (const std::string& slot : optimizer.slots) slots.push_back(python_string(slot));
+  std::string text =
+      fmt::format("\nSLOTS = ({}{})  # what the optimizer keeps for each parameter\n\n",
+                  fmt::join(slots, ", "), slots.size() == 1 ? "," : "");
+  const std::string call = loss.definition.empty() ? loss.expression : "loss";
+  if (!loss.definition.empty()) {
+    text += "\n" + loss.definition + "\n";
+    const size_t at = text.find("def loss_function(");
+    text.replace(at, 18, "def loss(");
+  }
+  if (!optimizer.definition.empty()) text += "\n" + optimizer.definition + "\n";
+  const std::string rate = python_float(job.learning_rate.value.number(0));
+  const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor), rate);
+  text += fmt::format(kLoadAndSaveJob, name, constructor, call,
+                      job.step ? ", \"step\": optimizer.iterations" : "");
+  return text + fmt::format(kReadAndWrite, ", mark", ", metadata=mark");
+}
+
+}  // namespace
+
+std::string keras_source(const SourceParts& parts) {
+  const std::string name = class_name(parts.graph->name, "Model");
+  std::string code = KerasClass(parts, name).text();
+  parts.module->throw_if_refused();
+  auto& snippets = parts.module->context().snippets;
+  code += "\n";
+  code += parts.job ? job_text(name, *parts.job, snippets)
+                    : fmt::format(kLoadAndSave, name) + fmt::format(kReadAndWrite, "", "");
+  code = snippet_source(Target::keras, snippets) + "\n\n" + code;
+  static constexpr std::string_view kModules[] = {"itertools", "math", "os"};
+  const DType main_float = parts.module->context().main_float;
+  const std::string floatx =
+      main_float == DType::f32
+          ? ""
+          : fmt::format("\nkeras.config.set_floatx(\"{}\")\n", python_dtype(main_float));
+  return fmt::format(
+      "\"\"\"{}: {} in Keras, written by Onward.\n\nNeeds keras with a backend, numpy and "
+      "safetensors. Arguments and results have the order of dimensions of the ONNX model; inside, "
+      "images\nhave their channels last.\n\"\"\"\n\n"
+      "{}import pathlib\n{}\nimport keras\nimport numpy as np\n"
+      "from keras import {}ops\nfrom safetensors.numpy import load_file, save_file\n{}\n"
+      "HERE = pathlib.Path(__file__).resolve().parent\n{}",
+      name, parts.model_file, imports_used(code, kModules), parts.job ? "import uuid\n" : "",
+      code.find("layers.") == std::string::npos ? "" : "layers, ", floatx, code);
+}
+
+}  // namespace onward::emit

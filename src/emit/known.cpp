@@ -1,0 +1,77 @@
+#include "emit/known.h"
+
+#include <algorithm>
+
+#include "eval/kernel.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+namespace {
+
+/// More than shapes and indices need; a weight that was only transposed stays a weight.
+constexpr int64_t kMostElements = 4096;
+
+constexpr std::string_view kRandom[] = {"Dropout",          "RandomNormal", "RandomNormalLike",
+                                        "RandomUniform",    "RandomUniformLike",
+                                        "Bernoulli",        "Multinomial"};
+
+bool may_be_computed(const Node& node) {
+  return node.domain.empty() && eval::find_kernel(node.domain, node.op) &&
+         std::ranges::find(kRandom, node.op) == std::end(kRandom) && node.subgraphs().empty();
+}
+
+bool is_worth_keeping(const Node& node, const Tensor& result) {
+  if (node.op == "Constant" || result.size() == 1) return true;
+  return !is_float(result.dtype()) && result.size() <= kMostElements;
+}
+
+}  // namespace
+
+Known::Known(const Graph& graph, const std::unordered_set<const Value*>& state) {
+  for (const Value* value : graph.initializers()) {
+    if (value->tensor() && !state.contains(value)) tensors_.emplace(value, *value->tensor());
+  }
+  for (const auto& node : graph.nodes()) {
+    if (!may_be_computed(*node)) continue;
+    std::vector<const Tensor*> inputs;
+    for (const Value* input : node->inputs()) inputs.push_back(find(input));
+    bool all = true;
+    int64_t elements = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      all = all && (inputs[i] || !node->input(i));
+      if (inputs[i]) elements += inputs[i]->size();
+    }
+    if (!all || elements > kMostElements) continue;
+    std::vector<Tensor> results;
+    try {
+      results = eval::run_node(*node, inputs);
+    } catch (const Error&) {
+      continue;  // what is wrong with it shows when the source runs
+    }
+    bool keep = true;
+    for (const Tensor& result : results) keep = keep && is_worth_keeping(*node, result);
+    if (!keep) continue;
+    for (size_t i = 0; i < results.size() && i < node->outputs().size(); ++i) {
+      if (node->output(i)) tensors_.emplace(node->output(i), results[i]);
+    }
+  }
+}
+
+const Tensor* Known::find(const Value* value) const {
+  const auto found = tensors_.find(value);
+  return found == tensors_.end() ? nullptr : &found->second;
+}
+
+bool Known::is_literal(const Value* value) const {
+  const Tensor* tensor = find(value);
+  if (!tensor || tensor->size() != 1 || tensor->dtype() == DType::string) return false;
+  return tensor->dims().empty() || !value->initializer();
+}
+
+std::optional<std::vector<int64_t>> Known::integers(const Value* value) const {
+  const Tensor* tensor = find(value);
+  if (!tensor || (!is_integer(tensor->dtype()) && tensor->dtype() != DType::boolean)) return {};
+  return tensor->integers();
+}
+
+}  // namespace onward::emit

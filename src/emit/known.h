@@ -1,0 +1,30 @@
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/graph.h"
+
+namespace onward::emit {
+
+/// The values of a graph that are the same at every run: constants, and what is computed from them
+/// as long as it is small (shapes, axes, indices, single numbers). State is never among them.
+class Known {
+ public:
+  Known(const Graph& graph, const std::unordered_set<const Value*>& state);
+
+  /// The tensor, or null where it is not known.
+  const Tensor* find(const Value* value) const;
+
+  /// True where a value is so plain that the source says the number itself: a single one that is
+  /// no initializer of the file with dimensions, which would rather be a parameter.
+  bool is_literal(const Value* value) const;
+
+  /// The integers of a known value, or nothing.
+  std::optional<std::vector<int64_t>> integers(const Value* value) const;
+
+ private:
+  std::unordered_map<const Value*, Tensor> tensors_;
+};
+
+}  // namespace onward::emit

@@ -1,0 +1,136 @@
+#include "emit/loss.h"
+
+#include <fmt/format.h>
+
+#include "emit/source.h"
+#include "ir/rewrite.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+namespace {
+
+/// More would be data, which has no place in a source.
+constexpr int64_t kMostElements = 64;
+
+std::string nested_list(const Tensor& tensor, size_t axis, int64_t& next) {
+  if (axis == tensor.dims().size()) return python_element(tensor, next++);
+  std::vector<std::string> parts;
+  for (int64_t i = 0; i < tensor.dims()[axis]; ++i) {
+    parts.push_back(nested_list(tensor, axis + 1, next));
+  }
+  return fmt::format("[{}]", fmt::join(parts, ", "));
+}
+
+/// A constant of the loss, which is no tensor of the model: written out.
+std::string constant_text(Target target, const Tensor& tensor) {
+  if (tensor.size() > kMostElements) {
+    throw Error(fmt::format("a constant of {} elements can't be written out", tensor.size()));
+  }
+  int64_t next = 0;
+  const std::string list = nested_list(tensor, 0, next), dtype = python_dtype(tensor.dtype());
+  return target == Target::torch
+             ? fmt::format("torch.tensor({}, dtype=torch.{})", list, dtype)
+             : fmt::format("ops.convert_to_tensor({}, dtype=\"{}\")", list, dtype);
+}
+
+/// The loss's nodes as a function of what it reads.
+std::string function_text(Target target, const Job& job, std::set<std::string>& snippets) {
+  const Graph& graph = *job.step_graph.graph;
+  std::unordered_set<const Value*> state;
+  for (const Binding& binding : job.step_graph.training[0].update_bindings) {
+    state.insert(binding.target);
+  }
+  const Known known(graph, state);
+  SourceContext context;
+  context.target = target;
+  context.known = &known;
+  context.hold = [&](const Value* value) {
+    const Tensor* tensor = known.find(value);
+    if (!tensor) throw Error(fmt::format("the loss reads the state '{}'", value->name()));
+    context.held[value] = {.value = value, .expression = constant_text(target, *tensor)};
+  };
+  Body body(context);
+  std::vector<std::string> predictions, labels;
+  for (size_t i = 0; i < job.predictions.size(); ++i) {
+    predictions.push_back(body.add_argument(job.predictions_in_step[i]));
+  }
+  for (const Value* label : job.labels) labels.push_back(body.add_argument(label));
+  // Torch's losses take the prediction first, Keras's the label.
+  auto& first = target == Target::torch ? predictions : labels;
+  const auto& second = target == Target::torch ? labels : predictions;
+  first.insert(first.end(), second.begin(), second.end());
+
+  std::vector<std::string> refusals;
+  const Value* results[] = {job.loss_value};
+  std::unordered_set<const Node*> wanted;
+  // Only the nodes between what is read and the loss.
+  std::vector<const Value*> open = {job.loss_value};
+  while (!open.empty()) {
+    const Value* value = open.back();
+    open.pop_back();
+    if (!value || body.has(value) || !value->producer()) continue;
+    if (!wanted.insert(value->producer()).second) continue;
+    for (const Value* input : value->producer()->inputs()) open.push_back(input);
+  }
+  for (const Node* node : needed_nodes(graph, results, known)) {
+    if (!wanted.contains(node)) continue;
+    try {
+      write_call(*node, body);
+    } catch (const Error& error) {
+      refusals.push_back(fmt::format("{} '{}': {}", node->op, node->label(), error.what()));
+      for (const auto& output : node->outputs()) {
+        if (output && !body.has(output.get())) body.declare(output.get(), Form::plain);
+      }
+    }
+  }
+  if (!refusals.empty()) {
+    throw Error(fmt::format("{} can't say this loss exactly:\n  {}", name(target),
+                            fmt::join(refusals, "\n  ")));
+  }
+  snippets.merge(context.snippets);
+  return fmt::format("def loss_function({}):\n{}    return {}\n", fmt::join(first, ", "),
+                     indented(body.lines(), 1), body.tensor(job.loss_value));
+}
+
+LossText written(Target target, const Job& job, std::set<std::string>& snippets) {
+  return {function_text(target, job, snippets), "loss_function"};
+}
+
+}  // namespace
+
+LossText torch_loss(const Job& job, std::set<std::string>& snippets) {
+  switch (job.loss) {
+    case LossKind::softmax_cross_entropy:
+      return {{}, "nn.CrossEntropyLoss()"};
+    case LossKind::mse:
+      return {{}, "nn.MSELoss()"};
+    case LossKind::bce_with_logits:
+      return {{}, "nn.BCEWithLogitsLoss()"};
+    case LossKind::custom:
+      return written(Target::torch, job, snippets);
+  }
+  throw Bug("a loss has no words");
+}
+
+LossText keras_loss(const Job& job, std::set<std::string>& snippets) {
+  if (job.predictions.size() != 1 || job.labels.size() != 1) {
+    throw Error(fmt::format(
+        "a loss of Keras reads one prediction and one label, this one {} and {}; torch takes it",
+        job.predictions.size(), job.labels.size()));
+  }
+  switch (job.loss) {
+    case LossKind::softmax_cross_entropy:
+      // Keras has the classes in the last dimension.
+      if (rank(job.predictions[0]) != 2) return written(Target::keras, job, snippets);
+      return {{}, "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"};
+    case LossKind::mse:
+      return {{}, "keras.losses.MeanSquaredError()"};
+    case LossKind::bce_with_logits:
+      return {{}, "keras.losses.BinaryCrossentropy(from_logits=True)"};
+    case LossKind::custom:
+      return written(Target::keras, job, snippets);
+  }
+  throw Bug("a loss has no words");
+}
+
+}  // namespace onward::emit

@@ -1,0 +1,112 @@
+#pragma once
+
+// The model as a module: which layers it has, which tensors it holds, and the lines of its forward
+// function. What is the same for all frameworks; torch.cpp and keras.cpp put it into a class.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "emit/body.h"
+#include "emit/paths.h"
+#include "emit/patterns.h"
+#include "ir/model.h"
+#include "recipe/recipe.h"
+
+namespace onward::emit {
+
+/// What a training job makes of the model's layers; all empty for a model without one.
+struct TrainingFacts {
+  bool is_job = false;
+  std::unordered_set<const Value*> state;    // what training changes
+  std::unordered_set<const Value*> trained;  // what the optimizer changes
+  /// Nodes of the inference graph that behave differently in training, with their counterparts.
+  std::unordered_map<const Node*, const Node*> paired;
+  BatchVariance batch_variance = BatchVariance::biased;
+  std::optional<double> batch_momentum;
+
+  /// How much of the running statistics a BatchNormalization keeps: as its author wrote it, 0.9
+  /// for the float32 0.89999998.
+  double kept_statistics(const Node& batch_norm) const;
+};
+
+/// A tensor that a layer holds, by the layer's own name for it.
+struct LayerTensor {
+  const Value* value;
+  std::string attribute;             // "weight", "kernel"
+  std::vector<int64_t> permutation;  // as in HeldTensor
+  std::vector<int64_t> dims;
+};
+
+/// One layer, as a framework says it.
+struct Layer {
+  std::string path;
+  std::string constructor;  // "nn.Conv2d(1, 16, 3)"
+  std::vector<LayerTensor> tensors = {};
+  std::string padding = {};      // the constructor of a layer that pads first
+  std::string build_shape = {};  // Keras: what to build it for
+  std::string options = {};      // of the call: ", training=False"
+  Form form = Form::plain;       // of what it reads and gives
+  bool follows = false;          // it works in either form
+  bool stays_in_eval = false;    // a normalization that training does not touch
+  /// A tensor that the framework's layer has and the model has not.
+  std::string counter = {};
+};
+
+class Module {
+ public:
+  /// `graph` is lifted and its types are inferred; it outlives the module.
+  Module(const Graph& graph, Target target, TrainingFacts training);
+
+  /// Writes all nodes that `results` need to the body; what can't be said is gathered in
+  /// `refusals`.
+  void write(Body& body, std::span<const Value* const> results);
+
+  SourceContext& context() { return context_; }
+  const std::vector<Layer>& layers() const { return layers_; }
+  /// Tensors outside of layers, in the order in which they were met.
+  const std::vector<const Value*>& plain_tensors() const { return plain_tensors_; }
+  const std::string& path_of(const Value* value) const { return paths_of_tensors_.at(value); }
+  const TrainingFacts& training() const { return training_; }
+  const std::vector<std::string>& refusals() const { return refusals_; }
+
+  /// Throws one Error that names everything that can't be said.
+  void throw_if_refused() const;
+
+ private:
+  void find_layers();
+  void add_layer(const Pattern& pattern);
+  void hold(const Value* value);
+  void write_node(const Node& node, Body& body);
+  void write_layer(const Pattern& pattern, const Layer& layer, Body& body);
+
+  const Graph& graph_;
+  TrainingFacts training_;
+  Known known_;
+  SourceContext context_;
+  AttributePaths paths_;
+  std::vector<Pattern> patterns_;
+  std::vector<Layer> layers_;
+  std::unordered_map<const Node*, std::pair<size_t, size_t>> layer_ends_;  // pattern and layer
+  std::unordered_set<const Node*> absorbed_;  // said by the layer that ends later
+  std::vector<const Value*> plain_tensors_;
+  std::unordered_map<const Value*, std::string> paths_of_tensors_;
+  std::vector<std::string> refusals_;
+};
+
+/// A layer for a pattern, in that framework's words; the path is left open. Throws Error where it
+/// has no such layer.
+Layer torch_layer(const Pattern& pattern, const TrainingFacts& training, SourceContext& context);
+Layer keras_layer(const Pattern& pattern, const TrainingFacts& training, SourceContext& context);
+
+/// Says one node as a call, and gives its results their names.
+void write_call(const Node& node, Body& body);
+
+/// The nodes of a graph that values need, in order; what is known needs none.
+std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value* const> results,
+                                      const Known& known);
+
+}  // namespace onward::emit

@@ -1,0 +1,31 @@
+#pragma once
+
+// The optimizer of a job in a framework's words: its own, or a class of ours with the formula of
+// another one.
+
+#include <string>
+#include <vector>
+
+#include "emit/job.h"
+
+namespace onward::emit {
+
+struct OptimizerText {
+  std::string definition;  // source of the update function and class; empty where it is built in
+  std::string constructor;  // "torch.optim.Adam({parameters}, lr={rate}, betas=(0.9, 0.999))"
+  /// The framework's names of the slots, in the order of the job's.
+  std::vector<std::string> slots;
+  bool is_built_in = false;
+};
+
+OptimizerText torch_optimizer(const Job& job);
+OptimizerText keras_optimizer(const Job& job);
+
+/// One update of one parameter as a Python function, which both frameworks can run:
+///   def update(x, g, exp_avg, exp_avg_sq, lr, t): ... return x, exp_avg, exp_avg_sq
+std::string update_function(const Job& job, Target target);
+
+/// "TorchAdam": a class with that formula.
+std::string optimizer_class_name(const OptimizerSettings& settings);
+
+}  // namespace onward::emit

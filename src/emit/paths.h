@@ -1,0 +1,36 @@
+#pragma once
+
+// Where layers and tensors live in the module: "layer1.0.conv1" is self.layer1["0"].conv1 in torch,
+// whose state_dict then has the names of the model, and self.layer1_0_conv1 in Keras.
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emit/body.h"
+
+namespace onward::emit {
+
+class AttributePaths {
+ public:
+  explicit AttributePaths(Target target);
+
+  /// Takes a path, as near to `wanted` as is free and allowed.
+  std::string take(std::string_view wanted);
+
+  /// "self.layer1[\"0\"].conv1".
+  static std::string expression(std::string_view path);
+
+ private:
+  bool is_free(const std::string& path) const;
+
+  Target target_;
+  std::set<std::string> taken_;
+  std::set<std::string> containers_;
+};
+
+std::vector<std::string> path_parts(std::string_view path);
+bool is_number(std::string_view part);
+
+}  // namespace onward::emit

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "emit/known.h"
+#include "ir/graph.h"
+
+namespace onward::emit {
+
+/// Nodes that frameworks say as one layer, which holds its weights.
+struct Pattern {
+  enum class Kind : uint8_t { conv, linear, batch_norm, layer_norm, embedding, dropout };
+
+  Kind kind;
+  const Node* node;           // the operator with the weight
+  const Node* end;            // the node whose result is the layer's: an Add after a MatMul, or node
+  const Value* input;
+  const Value* weight = nullptr;
+  const Value* bias = nullptr;
+  const Value* mean = nullptr;
+  const Value* variance = nullptr;
+  double ratio = 0;  // of a Dropout
+
+  const Value* output() const { return end->output(0); }
+};
+
+/// All layers of a graph, in the order of their nodes. Weights are initializers; what only looks
+/// like a layer (weights that are computed, attributes that no layer has) is left to calls.
+std::vector<Pattern> find_patterns(const Graph& graph, const Known& known);
+
+/// Whether two patterns are the same layer, used twice.
+bool same_layer(const Pattern& a, const Pattern& b);
+
+}  // namespace onward::emit

@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include "emit/say.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+namespace {
+
+/// f(f(a, b), c) for any number of inputs.
+std::string folded(const Call& c, std::string_view function) {
+  std::string all = c.in(0);
+  for (size_t i = 1; i < c.inputs(); ++i) all = fmt::format("{}({}, {})", function, all, c.in(i));
+  return all;
+}
+
+/// Where both choices are numbers nothing says their type: then one is made a tensor.
+std::string chosen(const Call& c, std::string_view function) {
+  const bool both = c.is_number(1) && c.is_number(2);
+  return fmt::format("{}({}, {}, {})", function, c.in(0), both ? c.in(1) : c.operand(1),
+                     c.operand(2));
+}
+
+bool is_whole(DType dtype) { return is_integer(dtype) || dtype == DType::boolean; }
+
+}  // namespace
+
+std::string torch_cast(const Call& c) {
+  return fmt::format("{}.to({})", c.in(0), c.dtype_name(c.result_dtype()));
+}
+
+std::string keras_cast(const Call& c) {
+  return fmt::format("ops.cast({}, {})", c.in(0), c.dtype_name(c.result_dtype()));
+}
+
+// The lower bound first, then the upper one, which wins where they cross.
+std::string torch_clip(const Call& c) {
+  // torch.clamp takes two numbers or two tensors.
+  const bool numbers = (!c.has(1) || c.is_number(1)) && (!c.has(2) || c.is_number(2));
+  std::string bounds;
+  if (c.has(1)) bounds += fmt::format(", min={}", numbers ? c.operand(1) : c.plain(1));
+  if (c.has(2)) bounds += fmt::format(", max={}", numbers ? c.operand(2) : c.plain(2));
+  return bounds.empty() ? c.in(0) : fmt::format("torch.clamp({}{})", c.in(0), bounds);
+}
+
+std::string keras_clip(const Call& c) {
+  std::string text = c.in(0);
+  const auto bound = [&](size_t i) { return c.is_number(i) ? c.operand(i) : c.plain(i); };
+  if (c.has(1)) text = fmt::format("ops.maximum({}, {})", text, bound(1));
+  if (c.has(2)) text = fmt::format("ops.minimum({}, {})", text, bound(2));
+  return text;
+}
+
+// Integers are divided towards zero.
+std::string torch_div(const Call& c) {
+  if (!is_whole(c.dtype(0))) return fmt::format("{} / {}", c.operand(0), c.operand(1));
+  return fmt::format("torch.div({}, {}, rounding_mode=\"trunc\")", c.in(0), c.operand(1));
+}
+
+std::string keras_div(const Call& c) {
+  if (!is_whole(c.dtype(0))) return fmt::format("{} / {}", c.operand(0), c.operand(1));
+  return fmt::format("{}({}, {})", c.function("truncated_division"), c.in(0), c.in(1));
+}
+
+std::string torch_gelu(const Call& c) {
+  const bool by_tanh = c.node().string_or("approximate", "none") == "tanh";
+  return fmt::format("F.gelu({}{})", c.in(0), by_tanh ? ", approximate=\"tanh\"" : "");
+}
+
+std::string keras_gelu(const Call& c) {
+  const bool by_tanh = c.node().string_or("approximate", "none") == "tanh";
+  return fmt::format("ops.gelu({}, approximate={})", c.in(0), python_bool(by_tanh));
+}
+
+std::string torch_max(const Call& c) { return folded(c, "torch.maximum"); }
+std::string keras_max(const Call& c) { return folded(c, "ops.maximum"); }
+std::string torch_min(const Call& c) { return folded(c, "torch.minimum"); }
+std::string keras_min(const Call& c) { return folded(c, "ops.minimum"); }
+
+// The result has the base's type, whatever the exponent's is.
+std::string torch_pow(const Call& c) {
+  const std::string power = fmt::format("torch.pow({}, {})", c.operand(0), c.operand(1));
+  const bool keeps = c.dtype(0) == c.dtype(1) || (!is_whole(c.dtype(0)) && is_whole(c.dtype(1)));
+  return keeps ? power : fmt::format("{}.to({})", power, c.dtype_name(c.dtype(0)));
+}
+
+std::string keras_pow(const Call& c) {
+  if (c.dtype(0) == c.dtype(1) || (c.is_number(1) && is_whole(c.dtype(1)))) {
+    return fmt::format("ops.power({}, {})", c.operand(0), c.operand(1));
+  }
+  if (is_whole(c.dtype(0))) {
+    return fmt::format("ops.cast(ops.power(ops.cast({}, {}), {}), {})", c.in(0),
+                       c.dtype_name(c.dtype(1)), c.operand(1), c.dtype_name(c.dtype(0)));
+  }
+  return fmt::format("ops.power({}, ops.cast({}, {}))", c.operand(0), c.in(1),
+                     c.dtype_name(c.dtype(0)));
+}
+
+std::string sum(const Call& c) {
+  std::string all = c.operand(0);
+  for (size_t i = 1; i < c.inputs(); ++i) all += " + " + c.operand(i);
+  return all;
+}
+
+std::string torch_where(const Call& c) { return chosen(c, "torch.where"); }
+std::string keras_where(const Call& c) { return chosen(c, "ops.where"); }
+
+}  // namespace onward::emit

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "emit/body.h"
+
+namespace onward::emit {
+
+/// The source of our own functions, in Python, that say what a framework has no call for; those
+/// that they need themselves included, each before its first use.
+std::string snippet_source(Target target, const std::set<std::string>& names);
+
+}  // namespace onward::emit

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emit/calls.h"
+#include "emit/module.h"
+#include "ir/rewrite.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+namespace {
+
+bool lives_channels_last(const Value* value, const Body& body) {
+  return body.has(value, Form::channels_last) && !body.has(value, Form::plain);
+}
+
+/// Whether an operator that works in either order can have this input with channels last.
+bool can_be_channels_last(const Node& node, size_t index, int64_t rank, const Body& body) {
+  const Value* value = node.input(index);
+  if (!value || body.context().known->is_literal(value)) return true;
+  const auto own = onward::rank(value);
+  return own && (*own == rank || *own == 0);
+}
+
+/// A reduction that drops dimensions leaves nothing to follow.
+bool keeps_rank(const Node& node) {
+  if (!node.op.starts_with("Reduce")) return true;
+  return node.int_or("keepdims", 1) != 0;
+}
+
+Form form_of(const Node& node, const CallRow& row, const Body& body) {
+  if (body.target() != Target::keras || row.images == Images::no) return Form::plain;
+  if (row.images == Images::makes) return Form::channels_last;
+  for (const Value* input : node.inputs()) {
+    if (!input || !lives_channels_last(input, body)) continue;
+    const int64_t rank = *onward::rank(input);
+    bool all = keeps_rank(node);
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      all = all && can_be_channels_last(node, i, rank, body);
+    }
+    return all ? Form::channels_last : Form::plain;
+  }
+  return Form::plain;
+}
+
+bool is_name(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+  });
+}
+
+}  // namespace
+
+std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value* const> results,
+                                      const Known& known) {
+  std::unordered_set<const Node*> needed;
+  std::vector<const Value*> open(results.begin(), results.end());
+  while (!open.empty()) {
+    const Value* value = open.back();
+    open.pop_back();
+    if (!value || !value->producer() || known.find(value)) continue;
+    if (!needed.insert(value->producer()).second) continue;
+    for (const Value* input : value->producer()->inputs()) open.push_back(input);
+  }
+  std::vector<const Node*> order;
+  for (const auto& node : graph.nodes()) {
+    if (needed.contains(node.get())) order.push_back(node.get());
+  }
+  return order;
+}
+
+void write_call(const Node& node, Body& body) {
+  const CallRow* row = find_call(node);
+  if (!row) throw Error("this operator has no counterpart in the table of calls");
+  const size_t count = std::min(node.outputs().size(), row->results);
+  for (size_t i = count; i < node.outputs().size(); ++i) {
+    if (node.output(i) && is_needed(*node.output(i))) {
+      throw Error(fmt::format("its result {} ('{}') can't be had", i, node.output(i)->name()));
+    }
+  }
+  const Form form = form_of(node, *row, body);
+  const std::string text = say(*row, Call(node, body, form));
+  if (count == 1 && is_name(text) && node.output(0)) {
+    body.alias(node.output(0), form, text);
+    return;
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count; ++i) {
+    const Value* value = node.output(i);
+    const bool used = value && (i == 0 || is_needed(*value));
+    names.push_back(used ? body.declare(value, i == 0 ? form : Form::plain) : "_");
+  }
+  body.add_line(fmt::format("{} = {}", fmt::join(names, ", "), text));
+}
+
+}  // namespace onward::emit

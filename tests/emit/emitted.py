@@ -1,0 +1,80 @@
+"""What the tests of emitted source share: the cases, and how a generated model.py is loaded."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+from safetensors.numpy import load_file
+
+TOOLS = pathlib.Path(os.environ["ONWARD_TOOLS"])
+ONWARD = os.environ["ONWARD"]
+
+# Random numbers are each framework's own.
+RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}
+DROPPING = {"Dropout in training", "Dropout of the default ratio"}
+
+
+def module_of(folder):
+    """The generated model.py as a module."""
+    specification = importlib.util.spec_from_file_location(f"model_{folder.name}", folder / "model.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def written_cases(target, folder):
+    """Every operator case in every variant: its description and folder."""
+    subprocess.run([TOOLS / "emit_tool", "cases", target, folder], check=True)
+    return [(json.loads((each / "case.json").read_text()), each) for each in sorted(folder.iterdir())]
+
+
+def difference(case, name, expected, result, tensors):
+    """What is wrong with a result, or None."""
+    if result.shape != expected.shape or result.dtype != expected.dtype:
+        return f"{name} is {result.dtype}{result.shape}, expected {expected.dtype}{expected.shape}"
+    if case["case"] in RANDOM:
+        return None
+    if case["case"] in DROPPING:
+        ratio = 0.25 if case["case"] == "Dropout in training" else 0.5
+        kept = tensors["x"] / (1 - ratio)
+        fits = np.isclose(result, kept, rtol=1e-12) | (result == 0)
+        return None if fits.all() else f"{name} is neither dropped nor scaled"
+    if not np.allclose(result, expected, rtol=1e-12, atol=1e-12):
+        return f"{name} differs by {np.abs(result - expected).max()}"
+    return None
+
+
+def wrong_values(cases, run):
+    """Runs every case; `run(folder, feeds)` gives its results as a list of arrays."""
+    wrong = []
+    for case, folder in cases:
+        if "refused" in case:
+            continue
+        label = f"{folder.name} {case['case']}, {case['variant']}"
+        tensors = load_file(folder / "tensors.safetensors")
+        expected = load_file(folder / "results.safetensors")
+        try:
+            results = run(folder, [tensors[name] for name in case["inputs"]])
+        except Exception as error:  # whatever the source does wrong is a finding
+            wrong.append(f"{label}: {type(error).__name__}: {error}")
+            continue
+        for name, result in zip(case["outputs"], results, strict=True):
+            if problem := difference(case, name, expected[name], np.asarray(result), tensors):
+                wrong.append(f"{label}: {problem}")
+    return wrong
+
+
+def refusals(cases):
+    """What was refused: (case, variant) with the last line of the reason."""
+    return {(case["case"], case["variant"]): case["refused"].splitlines()[-1].strip()
+            for case, _ in cases if "refused" in case}
+
+
+def onward(*arguments):
+    """Runs the program; gives what it prints."""
+    done = subprocess.run([ONWARD, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

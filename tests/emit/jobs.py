@@ -1,0 +1,128 @@
+"""Training jobs that the tests hand over: small networks in float64, every optimizer in every formula."""
+
+import subprocess
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from emitted import TOOLS, onward
+
+# Names as PyTorch gives them, one layer of each kind; the loss reads what comes before the Softmax.
+NETWORK = """
+<ir_version: 8, opset_import: ["" : 17]>
+network ({type}[N,2,8,8] image) => ({type}[N,3] probabilities) <
+  {type}[4,2,3,3] "features.0.weight" = normal(1, 0.3),
+  {type}[4] "features.0.bias" = uniform(2, -0.1, 0.1),
+  {type}[4] "features.1.weight" = uniform(3, 0.5, 1.5),
+  {type}[4] "features.1.bias" = uniform(4, -0.2, 0.2),
+  {type}[4] "features.1.running_mean" = uniform(5, -0.1, 0.1),
+  {type}[4] "features.1.running_var" = uniform(6, 0.5, 1.5),
+  {type}[4,1,2,2] "features.4.weight" = normal(7, 0.4),
+  {type}[36,5] dense = normal(8, 0.2),
+  {type}[5] dense_bias = uniform(9, -0.1, 0.1),
+  {type}[5] "norm.weight" = uniform(10, 0.5, 1.5),
+  {type}[5] "norm.bias" = uniform(11, -0.1, 0.1),
+  {type}[3,5] "head.weight" = normal(12, 0.4),
+  {type}[3] "head.bias" = uniform(13, -0.1, 0.1)
+>
+{{
+  c = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(image, "features.0.weight", "features.0.bias")
+  b = BatchNormalization(c, "features.1.weight", "features.1.bias", "features.1.running_mean",
+                         "features.1.running_var")
+  r = Relu(b)
+  p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(r)
+  d = Conv<group = 4, pads = [0, 0, 0, 0]>(p, "features.4.weight")
+  f = Flatten(d)
+  product = MatMul(f, dense)
+  h = Add(product, dense_bias)
+  t = Tanh(h)
+  n = LayerNormalization<axis = -1>(t, "norm.weight", "norm.bias")
+  logits = Gemm<transB = 1>(n, "head.weight", "head.bias")
+  probabilities = Softmax<axis = 1>(logits)
+}}
+"""
+
+# Settings that are not the defaults, where the formula has them.
+OPTIMIZERS = {
+    ("sgd", "torch"): ["--weight-decay", "0.01"],
+    ("momentum", "torch"): ["--momentum", "0.9", "--dampening", "0.25", "--weight-decay", "0.01"],
+    ("nesterov", "torch"): ["--momentum", "0.8"],
+    ("adam", "torch"): ["--beta1", "0.8", "--beta2", "0.99", "--weight-decay", "0.01"],
+    ("adamw", "torch"): ["--weight-decay", "0.05"],
+    ("adagrad", "torch"): ["--rate-decay", "0.1", "--initial-accumulator", "0.2"],
+    ("sgd", "keras"): ["--weight-decay", "0.01"],
+    ("momentum", "keras"): ["--momentum", "0.9"],
+    ("nesterov", "keras"): ["--momentum", "0.8", "--weight-decay", "0.01"],
+    ("adam", "keras"): ["--beta1", "0.8", "--beta2", "0.99"],
+    ("adamw", "keras"): ["--weight-decay", "0.05"],
+    ("adagrad", "keras"): ["--initial-accumulator", "0.2"],
+    ("sgd", "onnx"): [],
+    ("momentum", "onnx"): ["--momentum", "0.9", "--dampening", "0.25", "--weight-decay", "0.01"],
+    ("nesterov", "onnx"): ["--momentum", "0.8"],
+    ("adam", "onnx"): ["--beta1", "0.8", "--weight-decay", "0.01"],
+    ("adamw", "onnx"): ["--weight-decay", "0.001"],
+    ("adagrad", "onnx"): ["--rate-decay", "0.1"],
+}
+
+
+def labels_for(loss, random, count):
+    if loss == "softmax_cross_entropy":
+        return random.integers(0, 3, count)
+    return random.uniform(0, 1, (count, 3))
+
+
+def batches(folder, loss, steps, dtype="float64"):
+    """Batches of different data, as a file for the tool and as a list."""
+    random = np.random.default_rng(3)
+    made = []
+    for _ in range(steps):
+        label = labels_for(loss, random, 6)
+        made.append({"image": random.normal(size=(6, 2, 8, 8)).astype(dtype),
+                     "label": label if label.dtype == np.int64 else label.astype(dtype)})
+    file = folder / "data.safetensors"
+    save_file({f"{i}.{name}": array for i, batch in enumerate(made) for name, array in batch.items()}, file)
+    return file, made
+
+
+def steps_of(model, data, steps, out):
+    """Onward's own losses; the model as it is then goes to OUT.onnx."""
+    subprocess.run([TOOLS / "emit_tool", "steps", model, data, str(steps), out], check=True)
+    return load_file(f"{out}.safetensors")["loss"]
+
+
+def prepared(folder, *options, dtype="double", network=NETWORK):
+    """A job that has been trained for 3 steps, so that its state is not what it starts with."""
+    text = folder / "network.onnxtxt"
+    text.write_text(network.format(type=dtype))
+    job = folder / "job.onnx"
+    onward("prepare", text, "-o", job, *options)
+    return job
+
+
+def differing(one, other):
+    """The tensors of two safetensors files that are not bit for bit the same."""
+    a, b = load_file(one), load_file(other)
+    assert a.keys() == b.keys()
+    return [name for name in a if a[name].tobytes() != b[name].tobytes() or a[name].dtype != b[name].dtype]
+
+
+def relay(folder, target, options, loss="softmax_cross_entropy", dtype="double", steps=20):
+    """Trains a job for 3 steps, exports it, and gives Onward's next losses with what the other side needs."""
+    job = prepared(folder, "--loss", loss, *options, dtype=dtype)
+    numpy_type = {"double": "float64", "float": "float32"}[dtype]
+    data, made = batches(folder, loss, steps, numpy_type)
+    steps_of(job, data, 3, folder / "warm")
+    onward("export", folder / "warm.onnx", "--to", target, "-o", folder / target)
+    return steps_of(folder / "warm.onnx", data, steps, folder / "ahead"), made
+
+
+def taken_back_exactly(folder, target):
+    """`take` gives a file whose export holds, bit for bit, what the framework saved; True if Onward goes on from it."""
+    onward("take", folder / target, folder / "warm.onnx", "-o", folder / "taken.onnx")
+    onward("export", folder / "taken.onnx", "--to", target, "-o", folder / "again")
+    counters = {name for name in load_file(folder / "again/weights.safetensors") if name.endswith("num_batches_tracked")}
+    assert set(differing(folder / target / "weights.safetensors", folder / "again/weights.safetensors")) <= counters
+    saved, again = (load_file(folder / each / "optimizer.safetensors") for each in (target, "again"))
+    assert saved.keys() == again.keys()
+    for name in saved:
+        np.testing.assert_array_equal(saved[name], again[name], err_msg=name)

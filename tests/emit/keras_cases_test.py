@@ -1,0 +1,31 @@
+"""Every operator case, said in Keras, gives what Onward computes."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from emitted import module_of, refusals, written_cases, wrong_values
+
+# What Keras's source refuses, and why.
+REFUSED = {}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    return written_cases("keras", tmp_path_factory.mktemp("keras"))
+
+
+def run(folder, feeds):
+    model = module_of(folder).load()
+    feeds = [ops.convert_to_tensor(feed) for feed in feeds]
+    results = model(feeds[0] if len(feeds) == 1 else feeds) if feeds else model.call()
+    return [ops.convert_to_numpy(result) for result in (results if isinstance(results, tuple) else [results])]
+
+
+def test_values(cases):
+    assert len(cases) > 400
+    assert wrong_values(cases, run) == []
+
+
+def test_refusals(cases):
+    assert refusals(cases) == REFUSED

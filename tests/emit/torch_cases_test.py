@@ -1,0 +1,30 @@
+"""Every operator case, said in PyTorch, gives what Onward computes."""
+
+import pytest
+import torch
+
+from emitted import module_of, refusals, written_cases, wrong_values
+
+# What PyTorch's source refuses, and why.
+REFUSED = {}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    return written_cases("torch", tmp_path_factory.mktemp("torch"))
+
+
+def run(folder, feeds):
+    model = module_of(folder).load()
+    with torch.no_grad():
+        results = model(*(torch.from_numpy(feed) for feed in feeds))
+    return [result.numpy() for result in (results if isinstance(results, tuple) else [results])]
+
+
+def test_values(cases):
+    assert len(cases) > 400
+    assert wrong_values(cases, run) == []
+
+
+def test_refusals(cases):
+    assert refusals(cases) == REFUSED

@@ -1,0 +1,60 @@
+"""A job that goes to PyTorch goes on there as it would have here, and comes back."""
+
+import numpy as np
+import pytest
+import torch
+
+from emitted import module_of
+from jobs import OPTIMIZERS, relay, taken_back_exactly
+
+TOLERANCE = {"double": 1e-8, "float": 1e-3}
+
+
+def train(folder, made):
+    module = module_of(folder)
+    model, loss_function, optimizer = module.load()
+    model.train()
+    losses = []
+    for batch in made:
+        optimizer.zero_grad()
+        loss = loss_function(model(torch.from_numpy(batch["image"])), torch.from_numpy(batch["label"]))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    module.save(model, optimizer)
+    return losses
+
+
+def check(tmp_path, options, **more):
+    expected, made = relay(tmp_path, "torch", options, **more)
+    losses = train(tmp_path / "torch", made)
+    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE[more.get("dtype", "double")])
+    taken_back_exactly(tmp_path, "torch")
+
+
+@pytest.mark.parametrize("kind, formula", OPTIMIZERS, ids="-".join)
+def test_optimizers(tmp_path, kind, formula):
+    variance = "unbiased" if formula == "torch" else "biased"
+    check(tmp_path, ["--optimizer", kind, "--formula", formula, "--lr", "0.02", "--bn", "batch",
+                     "--bn-variance", variance, *OPTIMIZERS[kind, formula]])
+
+
+@pytest.mark.parametrize("variance", ["biased", "unbiased"])
+def test_batch_norm(tmp_path, variance):
+    check(tmp_path, ["--optimizer", "adam", "--bn", "batch", "--bn-variance", variance, "--bn-momentum", "0.7"])
+
+
+@pytest.mark.parametrize("loss", ["mse", "bce_with_logits"])
+def test_losses(tmp_path, loss):
+    check(tmp_path, ["--optimizer", "adam"], loss=loss)
+
+
+def test_frozen_parts(tmp_path):
+    check(tmp_path, ["--optimizer", "adam", "--freeze", "features.*", "--freeze", "norm.bias"])
+    model, _, _ = module_of(tmp_path / "torch").load()
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert trained == {"dense.weight", "dense.bias", "norm.weight", "head.weight", "head.bias"}
+
+
+def test_float32(tmp_path):
+    check(tmp_path, ["--optimizer", "adamw", "--bn", "batch"], dtype="float")
