@@ -12,27 +12,35 @@ import training_job as job
 
 SGD, ADAM = keras.optimizers.SGD, keras.optimizers.Adam
 MOMENTS = ["momentum", "velocity"]
+# On TensorFlow, Keras rounds an optimizer's numbers to float32 on their way to float64 (the learning rate is a
+# variable, and is not): what is compared has numbers that are exact in float32.
+EPSILON = 2.0**-23
+EXACT = {"beta_1": 0.875, "beta_2": 0.9921875, "epsilon": EPSILON}
+EXACT_OPTIONS = ["--beta1", "0.875", "--beta2", "0.9921875", "--epsilon", str(EPSILON)]
 CASES = {
     "sgd": (["--optimizer", "sgd", "--lr", "0.05"], (SGD, {"learning_rate": 0.05}), []),
     "momentum": (
-        ["--optimizer", "momentum", "--lr", "0.03"],
-        (SGD, {"learning_rate": 0.03, "momentum": 0.9}), ["momentum"]),
+        ["--optimizer", "momentum", "--lr", "0.03", "--momentum", "0.875"],
+        (SGD, {"learning_rate": 0.03, "momentum": 0.875}), ["momentum"]),
     "momentum, weight decay": (
-        ["--optimizer", "momentum", "--lr", "0.03", "--weight-decay", "0.01"],
-        (SGD, {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}), ["momentum"]),
+        ["--optimizer", "momentum", "--lr", "0.03", "--momentum", "0.875", "--weight-decay", "0.0078125"],
+        (SGD, {"learning_rate": 0.03, "momentum": 0.875, "weight_decay": 0.0078125}), ["momentum"]),
     "nesterov": (
-        ["--optimizer", "nesterov", "--lr", "0.03", "--momentum", "0.8"],
-        (SGD, {"learning_rate": 0.03, "momentum": 0.8, "nesterov": True}), ["momentum"]),
-    "adam": (["--optimizer", "adam", "--lr", "0.003"], (ADAM, {"learning_rate": 0.003}), MOMENTS),
+        ["--optimizer", "nesterov", "--lr", "0.03", "--momentum", "0.8125"],
+        (SGD, {"learning_rate": 0.03, "momentum": 0.8125, "nesterov": True}), ["momentum"]),
+    "adam": (["--optimizer", "adam", "--lr", "0.003", *EXACT_OPTIONS],
+             (ADAM, {"learning_rate": 0.003, **EXACT}), MOMENTS),
     "adam, other numbers": (
-        ["--optimizer", "adam", "--lr", "0.003", "--beta1", "0.3", "--beta2", "0.98",
-         "--epsilon", "1e-5", "--weight-decay", "0.02"],
-        (ADAM, {"learning_rate": 0.003, "beta_1": 0.3, "beta_2": 0.98, "epsilon": 1e-5,
-                "weight_decay": 0.02}), MOMENTS),
-    "adamw": (["--optimizer", "adamw", "--lr", "0.003"],
-              (keras.optimizers.AdamW, {"learning_rate": 0.003}), MOMENTS),
-    "adagrad": (["--optimizer", "adagrad", "--lr", "0.02"],
-                (keras.optimizers.Adagrad, {"learning_rate": 0.02}), ["accumulator"]),
+        ["--optimizer", "adam", "--lr", "0.003", "--beta1", "0.3125", "--beta2", "0.984375",
+         "--epsilon", str(2.0**-17), "--weight-decay", "0.015625"],
+        (ADAM, {"learning_rate": 0.003, "beta_1": 0.3125, "beta_2": 0.984375, "epsilon": 2.0**-17,
+                "weight_decay": 0.015625}), MOMENTS),
+    "adamw": (["--optimizer", "adamw", "--lr", "0.003", "--weight-decay", "0.00390625", *EXACT_OPTIONS],
+              (keras.optimizers.AdamW, {"learning_rate": 0.003, "weight_decay": 0.00390625, **EXACT}), MOMENTS),
+    "adagrad": (["--optimizer", "adagrad", "--lr", "0.02", "--initial-accumulator", "0.125",
+                 "--epsilon", str(EPSILON)],
+                (keras.optimizers.Adagrad, {"learning_rate": 0.02, "initial_accumulator_value": 0.125,
+                                            "epsilon": EPSILON}), ["accumulator"]),
 }
 
 # Our names, and Keras's variables in its own order, with the way from Keras's layout to ONNX's.
