@@ -115,13 +115,19 @@ void write_in_opset(Node& node, int64_t opset, Names& names) {
   node.opset = opset;
 }
 
+/// An operator that is not there yet and could not be spelled, which was complained of.
+bool is_too_young(const Node& node, int64_t opset) {
+  const YoungerOperator* younger = find_younger_operator(node.op);
+  return younger && younger->since > opset;
+}
+
 void write_in_opset(Graph& graph, int64_t opset, Names& names,
                     std::vector<std::string>& complaints) {
   for (const auto& node : graph.nodes()) {
     for (Graph* subgraph : node->subgraphs()) {
       write_in_opset(*subgraph, opset, names, complaints);
     }
-    if (!node->domain.empty()) continue;
+    if (!node->domain.empty() || is_too_young(*node, opset)) continue;
     try {
       write_in_opset(*node, opset, names);
     } catch (const Error& error) {
@@ -137,11 +143,10 @@ void spell_younger_operators(Model& model, int64_t opset, std::vector<std::strin
   Names names(model);
   for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
     Node& node = **at++;
-    const YoungerOperator* younger = find_younger_operator(node.op);
-    if (!younger || !node.domain.empty() || younger->since <= opset) continue;
+    if (!node.domain.empty() || !is_too_young(node, opset)) continue;
     try {
       Builder builder(graph, &node, names, node.label() + "_");
-      replace_node(node, younger->expansion(ExpandContext(node, builder)));
+      replace_node(node, find_younger_operator(node.op)->expansion(ExpandContext(node, builder)));
     } catch (const Error& error) {
       complaints.push_back(fmt::format("node '{}' ({}): {}", node.label(), node.op, error.what()));
     }

@@ -44,8 +44,8 @@ Expr one_hot(const VjpContext& c, const Labels& labels) {
   const Expr off_on = concat({unsqueeze(b.scalar(0, dtype), b.integers({0})),
                               unsqueeze(b.scalar(1, dtype), b.integers({0}))},
                              0);
-  return b.add("OneHot", values({labels.safe, dim_of(c.input(0), 1), off_on}), dtype,
-               {{"axis", int64_t{1}}});
+  const Expr classes = gather(shape_of(c.input(0)), b.scalar(1, DType::i64), 0);
+  return b.add("OneHot", values({labels.safe, classes, off_on}), dtype, {{"axis", int64_t{1}}});
 }
 
 Grads nll_vjp(const VjpContext& c) {
