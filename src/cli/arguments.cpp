@@ -1,7 +1,8 @@
 #include "cli/arguments.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
-#include <limits>
 
 namespace onward::cli {
 namespace {
@@ -36,7 +37,12 @@ Argument& Argument::value_name(const std::string& name) {
 }
 
 Argument& Argument::at_least(double least) {
-  option_->check(CLI::Range(least, std::numeric_limits<double>::infinity()));
+  // Not CLI::Range, which writes "FLOAT in [1 - inf]" into the help.
+  option_->check([least](const std::string& text) {
+    double number = 0;
+    const bool fits = CLI::detail::lexical_cast(text, number) && number >= least;
+    return fits ? std::string() : fmt::format("{} is not a number from {} on", text, least);
+  });
   return *this;
 }
 

@@ -42,6 +42,11 @@ int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given) 
 }
 
 void require_writable(const std::string& file) {
+  std::error_code failure;
+  const auto status = std::filesystem::status(file, failure);
+  if (std::filesystem::is_directory(status)) throw Error(fmt::format("'{}' is a folder", file));
+  // A device or a pipe is written to directly, not replaced.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return;
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   const std::string name = folder.empty() ? "." : folder.string();
   if (::access(name.c_str(), W_OK) != 0) {

@@ -1,0 +1,36 @@
+"""Progress: a bar on a terminal, and nothing of it elsewhere."""
+
+import os
+import pty
+import re
+import subprocess
+
+from program import command, digits, done, example
+
+
+def test_a_bar_on_a_terminal(tmp_path):
+    model, data = example(tmp_path, "logistic"), digits(tmp_path)
+    ours, theirs = pty.openpty()
+    train = command("train", model, "--data", data, "--batch", 2, "--epochs", 200, "-o", tmp_path / "t.onnx")
+    process = subprocess.Popen(train, stdout=subprocess.PIPE, stderr=theirs, text=True)
+    os.close(theirs)
+    drawn = b""
+    while True:
+        try:
+            drawn += os.read(ours, 4096)
+        except OSError:  # the other side is closed
+            break
+    lines = process.communicate(timeout=60)[0].splitlines()
+    assert process.returncode == 0
+    bars = drawn.decode().split("\r")
+    form = re.compile(r"epoch \d+/200 \[=* *\] +\d+ %  \d+ examples/s  loss [\d.e+-]+, accuracy [\d.]+ %  "
+                      r"eta \d+:\d\d\x1b\[K")
+    assert any(form.fullmatch(bar) for bar in bars), bars
+    assert bars[-1] == "\x1b[K"  # wiped away in the end
+    assert not any("\r" in line for line in lines) and len(lines) == 203
+
+
+def test_no_bar_elsewhere(tmp_path):
+    model, data = example(tmp_path, "logistic"), digits(tmp_path)
+    result = done("train", model, "--data", data, "--epochs", 20, "-o", tmp_path / "t.onnx")
+    assert result.stderr == "" and "\r" not in result.stdout
