@@ -34,7 +34,11 @@ std::string Call::operand(size_t index) const {
 }
 
 std::optional<std::vector<int64_t>> Call::known(size_t index) const {
-  return body_.context().known->integers(node_.input(index));
+  const Value* value = node_.input(index);
+  if (value && value->type.shape && element_count(*value->type.shape) == 0) {
+    return std::vector<int64_t>{};  // a list that is always empty
+  }
+  return body_.context().known->integers(value);
 }
 
 std::string Call::ints(size_t index) const {

@@ -47,8 +47,8 @@ def difference(case, name, expected, result, tensors):
     return None
 
 
-def wrong_values(cases, run):
-    """Runs every case; `run(folder, feeds)` gives its results as a list of arrays."""
+def wrong_values(cases, run, raised):
+    """Runs every case; `run(folder, feeds)` gives its results as a list of arrays, or raises what `raised` says."""
     wrong = []
     for case, folder in cases:
         if "refused" in case:
@@ -59,8 +59,12 @@ def wrong_values(cases, run):
         try:
             results = run(folder, [tensors[name] for name in case["inputs"]])
         except Exception as error:  # whatever the source does wrong is a finding
-            wrong.append(f"{label}: {type(error).__name__}: {error}")
+            expected = raised.get((case["case"], case["variant"]))
+            if expected is None or expected not in str(error):
+                wrong.append(f"{label}: {type(error).__name__}: {error}")
             continue
+        if (case["case"], case["variant"]) in raised:
+            wrong.append(f"{label}: raised nothing")
         for name, result in zip(case["outputs"], results, strict=True):
             if problem := difference(case, name, expected[name], np.asarray(result), tensors):
                 wrong.append(f"{label}: {problem}")
