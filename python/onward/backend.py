@@ -46,26 +46,20 @@ class OnwardBackend(Backend):
 
     @classmethod
     def run_node(cls, node, inputs, device="CPU", outputs_info=None, **kwargs):
-        """`outputs_info` may give the (element type, shape) of each output."""
+        """Inputs are those that the node has, in order; `opset_version` defaults to the newest."""
         given = [name for name in node.input if name]
-        arrays = inputs if isinstance(inputs, dict) else dict(zip(given, inputs))
-        typed = [onnx.helper.make_tensor_value_info(
-                     name, onnx.helper.np_dtype_to_tensor_dtype(numpy.asarray(array).dtype),
-                     numpy.asarray(array).shape)
+        arrays = inputs if isinstance(inputs, dict) else dict(zip(given, map(numpy.asarray, inputs)))
+        version = kwargs.get("opset_version") or _newest_version(node.domain)
+        typed = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
                  for name, array in arrays.items()]
-        outputs = []
-        for i, name in enumerate(node.output):
-            if not name:
-                continue
-            if outputs_info:
-                dtype, shape = outputs_info[i]
-                outputs.append(onnx.helper.make_tensor_value_info(
-                    name, onnx.helper.np_dtype_to_tensor_dtype(numpy.dtype(dtype)), shape))
-            else:
-                outputs.append(onnx.ValueInfoProto(name=name))
+        types = onnx.shape_inference.infer_node_outputs(
+            onnx.defs.get_schema(node.op_type, version, node.domain), node,
+            {info.name: info.type for info in typed},
+            {name: onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()},
+            opset_imports=[onnx.helper.make_opsetid(node.domain, version)])
+        outputs = [onnx.ValueInfoProto(name=name, type=types[name]) for name in node.output if name]
         graph = onnx.helper.make_graph([node], "node", typed, outputs)
-        imports = [onnx.helper.make_opsetid(node.domain, kwargs.get("opset_version")
-                                            or _newest_version(node.domain))]
+        imports = [onnx.helper.make_opsetid(node.domain, version)]
         return cls.run_model(onnx.helper.make_model(graph, opset_imports=imports), arrays, device)
 
 

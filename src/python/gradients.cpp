@@ -6,45 +6,46 @@
 
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/clone.h"
 #include "onward/error.h"
+#include "train/step_parts.h"
 
 namespace onward::python {
 namespace {
 
-/// The step's nodes in a model whose outputs are only the gradients; gives their names.
-std::vector<std::string> keep_gradients(const Model& step, Model& result) {
-  result.ir_version = step.ir_version;
-  result.opsets = step.opsets;
-  ValueMap map;
-  clone_into(*step.graph, *result.graph, map);
-  std::vector<std::pair<std::string, Value*>> gradients;  // with respect to, gradient
-  for (const auto& node : result.graph->nodes()) {
+struct Gradient {
+  std::string with_respect_to;
+  Value* value;
+};
+
+std::vector<Gradient> gradients_of(const Model& step) {
+  std::vector<Gradient> gradients;
+  for (const auto& node : step.graph->nodes()) {
     const auto* xs = node->op == "Gradient" ? node->get<References>("xs") : nullptr;
     if (!xs) continue;
     for (size_t i = 0; i < xs->values.size(); ++i) {
-      if (Value* gradient = node->output(i)) gradients.emplace_back(xs->values[i]->name(), gradient);
+      if (Value* value = node->output(i)) gradients.push_back({xs->values[i]->name(), value});
     }
   }
-  std::map<std::string, int> times;
-  for (const auto& [name, gradient] : gradients) ++times[name];
-  std::vector<std::string> names;
-  for (const auto& [name, gradient] : gradients) {
-    names.push_back(times[name] == 1 ? name : gradient->name());
-    result.graph->add_output(gradient);
-  }
-  return names;
+  return gradients;
 }
 
 }  // namespace
 
 GradientProgram::GradientProgram(const Model& model, size_t info) {
-  Model step;
-  names_ = keep_gradients(join_step(model, info), step);
-  if (names_.empty()) throw Error(fmt::format("training info {} computes no gradients", info));
-  replace_gradients(step);
-  for (const Value* output : step.graph->outputs()) outputs_.push_back(output->name());
-  program_.emplace(std::move(step));
+  const Model step = join_step(model, info);
+  const std::vector<Gradient> gradients = gradients_of(step);
+  if (gradients.empty()) throw Error(fmt::format("training info {} computes no gradients", info));
+  std::map<std::string, int> times;
+  for (const Gradient& each : gradients) ++times[each.with_respect_to];
+  std::vector<Value*> values;
+  for (const Gradient& each : gradients) {
+    names_.push_back(times[each.with_respect_to] == 1 ? each.with_respect_to : each.value->name());
+    values.push_back(each.value);
+  }
+  Model part = part_for(step, values, Updates::dropped);
+  replace_gradients(part);
+  for (const Value* output : part.graph->outputs()) outputs_.push_back(output->name());
+  program_.emplace(std::move(part));
 }
 
 TensorMap GradientProgram::run(const TensorMap& inputs, State& state) {

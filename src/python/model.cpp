@@ -277,7 +277,7 @@ void bind_model(nb::module_& module) {
           "Writes the model. The file appears whole or not at all.")
       .def("check", &check_model, "Everything that is wrong with the model; best an empty list.")
       .def("with_tensors", &with_tensors, "tensors"_a,
-           nb::sig("def with_tensors(self, tensors: Mapping[str, numpy.typing.ArrayLike]) -> Model"),
+           nb::sig("def with_tensors(self, tensors: collections.abc.Mapping[str, numpy.typing.ArrayLike]) -> Model"),
            "A copy in which some initializers have other values of the same type and shape.")
       .def("to_text", [](const PyModel& self) { return to_text(*self.model); },
            "The model in ONNX's text syntax, with its training infos; long tensors are shortened.")

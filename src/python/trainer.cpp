@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <mutex>
+#include <set>
 
 #include "ir/copy.h"
 #include "ir/save.h"
@@ -25,7 +26,11 @@ using namespace nb::literals;
 class PyTrainer {
  public:
   PyTrainer(const PyModel& model, uint64_t seed, int threads)
-      : model_(model.model), trainer_(copy(*model.model), {.seed = seed, .threads = threads}) {}
+      : model_(model.model), trainer_(copy(*model.model), {.seed = seed, .threads = threads}) {
+    for_each_top_level_graph(*model_, [&](const Graph& graph, GraphRole) {
+      for (const Value* input : graph.inputs()) inputs_.insert(input->name());
+    });
+  }
 
   nb::dict step(const nb::dict& inputs, std::optional<size_t> info) {
     return call(inputs, [&](const TensorMap& tensors) { return trainer_.step(tensors, info); });
@@ -34,7 +39,10 @@ class PyTrainer {
   nb::dict step_accumulated(const std::vector<nb::dict>& batches, std::optional<size_t> info) {
     Borrowed borrowed;
     std::vector<TensorMap> tensors;
-    for (const nb::dict& batch : batches) tensors.push_back(borrowed.tensors(batch));
+    for (const nb::dict& batch : batches) {
+      tensors.push_back(borrowed.tensors(batch));
+      refuse_unknown(tensors.back());
+    }
     TensorMap outputs;
     {
       const nb::gil_scoped_release unlocked;
@@ -118,6 +126,7 @@ class PyTrainer {
   nb::dict call(const nb::dict& inputs, Work work) {
     Borrowed borrowed;
     const TensorMap tensors = borrowed.tensors(inputs);
+    refuse_unknown(tensors);
     TensorMap outputs;
     {
       const nb::gil_scoped_release unlocked;
@@ -128,7 +137,17 @@ class PyTrainer {
     return to_arrays(outputs);
   }
 
+  /// A misspelt name of an input with a default would otherwise go unnoticed.
+  void refuse_unknown(const TensorMap& tensors) const {
+    for (const auto& [name, tensor] : tensors) {
+      if (inputs_.contains(name)) continue;
+      throw Error(fmt::format("the model has no input '{}': it has '{}'", name,
+                              fmt::join(inputs_, "', '")));
+    }
+  }
+
   std::shared_ptr<const Model> model_;
+  std::set<std::string> inputs_;
   Trainer trainer_;
   std::vector<std::optional<GradientProgram>> gradients_;
   std::mutex mutex_;
@@ -137,13 +156,13 @@ class PyTrainer {
 }  // namespace
 
 void bind_trainer(nb::module_& module) {
-  constexpr const char* kArrays = "Mapping[str, numpy.typing.ArrayLike]";
+  constexpr const char* kArrays = "collections.abc.Mapping[str, numpy.typing.ArrayLike]";
   const auto signature = [&](const char* name, const char* rest) {
     return fmt::format("def {}(self, inputs: {}{}) -> dict[str, numpy.ndarray]", name, kArrays, rest);
   };
   static const std::string step_signature = signature("step", ", info: int | None = None");
   static const std::string accumulated_signature = fmt::format(
-      "def step_accumulated(self, batches: Sequence[{}], info: int | None = None) -> dict[str, "
+      "def step_accumulated(self, batches: collections.abc.Sequence[{}], info: int | None = None) -> dict[str, "
       "numpy.ndarray]",
       kArrays);
   static const std::string infer_signature = signature("infer", "");
@@ -176,7 +195,7 @@ void bind_trainer(nb::module_& module) {
       .def("state", &PyTrainer::state, nb::sig("def state(self) -> dict[str, numpy.ndarray]"),
            "All that training changes: parameters, optimizer slots, step counts, statistics.")
       .def("set_state", &PyTrainer::set_state, "tensors"_a,
-           nb::sig("def set_state(self, tensors: Mapping[str, numpy.typing.ArrayLike]) -> None"),
+           nb::sig("def set_state(self, tensors: collections.abc.Mapping[str, numpy.typing.ArrayLike]) -> None"),
            "Gives some state tensors other values, of the same type and shape.")
       .def("explain", &PyTrainer::explain,
            "What the steps do, kernel by kernel with its part of the time, once one was run.")

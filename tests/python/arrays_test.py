@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 import onward
 
@@ -32,8 +32,9 @@ def identity(dtype, shape, opset=25):
 
 def holding(array):
     """A model that holds an array as an initializer."""
-    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "holding", [], [onnx.ValueInfoProto(name="y")],
-                              [numpy_helper.from_array(array, "w")])
+    tensor = numpy_helper.from_array(array, "w")
+    output = helper.make_tensor_value_info("y", tensor.data_type, array.shape)
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "holding", [], [output], [tensor])
     return onward.loads(helper.make_model(graph))
 
 

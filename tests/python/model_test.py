@@ -53,8 +53,8 @@ def test_bytes_are_those_of_the_file(linear, tmp_path):
 def test_what_is_not_understood_survives(linear):
     proto = onnx.ModelProto.FromString(linear.to_bytes())
     proto.graph.node[0].doc_string = "kept"
-    proto.graph.initializer[0].ClearField("raw_data")
-    proto.graph.initializer[0].float_data.append(2)
+    tensor = proto.graph.initializer[0]
+    tensor.CopyFrom(onnx.TensorProto(name=tensor.name, dims=[1, 1], data_type=onnx.TensorProto.FLOAT, float_data=[2]))
     model = onward.loads(proto.SerializeToString())
     assert model.to_bytes() == proto.SerializeToString()
     changed = onnx.ModelProto.FromString(model.with_tensors({"b": np.ones(1, np.float32)}).to_bytes())
