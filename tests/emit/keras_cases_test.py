@@ -7,7 +7,16 @@ from keras import ops
 from emitted import module_of, refusals, written_cases, wrong_values
 
 # What Keras's source refuses, and why.
-REFUSED = {}
+SYMBOLIC = "inputs of symbolic shapes"
+REFUSED = {
+    **{(case, SYMBOLIC): "the rank of 'y' is not known; declare its shape"
+       for case in ("Conv", "Conv 1 dimension", "Conv 3 dimensions", "Conv bias", "Conv depthwise", "Conv groups",
+                    "Conv pads and strides", "Conv valid")},
+    **{(case, SYMBOLIC): "Conv 'y': the kernel's shape is not known: 'w'" for case in ("Conv same lower", "Conv same upper")},
+    ("ReduceSum of nothing", SYMBOLIC): "ReduceSum 'y': whether it has axes is only known when it runs",
+    **{(case, SYMBOLIC): f"Split '{first}': the size of the dimension that it splits is not known; declare it"
+       for case, first in (("Split", "y"), ("Split in part", "z"), ("Split unevenly", "y"))},
+}
 
 RAISED = {}
 

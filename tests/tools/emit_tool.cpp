@@ -56,6 +56,7 @@ void write_case(const Case& tested, const Variant& variant, emit::Target target,
     environment.emplace(input, tensor);
     if (i == 0 ? variant.holds_first : variant.holds_rest) {
       model.graph->set_initializer(input, tensor);
+      input->type = tensor.type();
     } else {
       inputs.push_back(input->name());
     }
