@@ -46,6 +46,7 @@ TEST_PACKAGES = {
     "clang-tidy-19": "/usr/bin/clang-tidy-19",
     "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux",
     "libgtest-dev": "/usr/include/gtest/gtest.h",
+    "python3-dev": "/usr/share/doc/python3-dev",
 }
 
 # The tools of the build: a CMake new enough for ONNX, and what its source distribution asks for.

@@ -20,9 +20,11 @@ struct Options {
 };
 
 void run(const Options& options) {
+  if (options.to == "keras") {
+    throw Error("Keras can't be said exactly in every case yet; export --to torch can");
+  }
   const Model model = load(options.model);
   emit::ExportOptions how;
-  how.target = options.to == "torch" ? emit::Target::torch : emit::Target::keras;
   how.model_file = std::filesystem::path(options.model).filename().string();
   if (!options.inference && !model.training.empty()) {
     if (model.training.size() > 1 && options.info < 0) {
@@ -50,10 +52,10 @@ void add_export(CommandLine& line) {
   command.option("-o,--output", &options->out, "the folder to write")
       .required()
       .value_name("FOLDER");
-  const Argument info = command.option("--info", &options->info,
-                                       "which training info becomes loss and optimizer")
-                            .at_least(0)
-                            .value_name("NUMBER");
+  const Argument info =
+      command.option("--info", &options->info, "which training info becomes loss and optimizer")
+          .at_least(0)
+          .value_name("NUMBER");
   command.flag("--inference", &options->inference, "leave loss and optimizer out").excludes(info);
   command.footer(
       "FOLDER gets model.py (the class, with load and save), weights.safetensors,\n"

@@ -29,7 +29,8 @@ void run(const Options& options) {
 
 void add_take(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  Command command = line.command("take", "Bring weights back that an exported model was trained to");
+  Command command =
+      line.command("take", "Bring weights back that an exported model was trained to");
   command.positional("FOLDER", &options->folder, "what `onward export` wrote").required();
   command.positional("MODEL", &options->model, "the file that was exported").required();
   command.option("-o,--output", &options->out, "the .onnx file to write")

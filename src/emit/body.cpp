@@ -10,9 +10,9 @@
 namespace onward::emit {
 namespace {
 
-constexpr std::string_view kModules[] = {"F",      "HERE",  "itertools", "json", "keras", "layers",
-                                         "load",   "main",  "math",      "nn",   "np",    "ops",
-                                         "os",     "pathlib", "save",    "torch"};
+constexpr std::string_view kModules[] = {"F",    "HERE",    "itertools", "json", "keras", "layers",
+                                         "load", "main",    "math",      "nn",   "np",    "ops",
+                                         "os",   "pathlib", "save",      "torch"};
 
 /// Fewer than three dimensions have the same order in both forms.
 Form effective(const Value* value, Form form) {
@@ -44,9 +44,7 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& permutation) {
 
 Body::Body(SourceContext& context) : context_(context), names_(kModules) {}
 
-std::string Body::add_argument(const Value* value) {
-  return declare(value, Form::plain);
-}
+std::string Body::add_argument(const Value* value) { return declare(value, Form::plain); }
 
 void Body::alias(const Value* value, Form form, const std::string& expression) {
   variables_[value][effective(value, form)] = expression;
@@ -72,9 +70,9 @@ std::string Body::tensor(const Value* value, Form form) {
     const HeldTensor& tensor = context_.held.at(value);
     std::string expression = tensor.expression;
     if (!tensor.permutation.empty()) {
-      expression = fmt::format("{}({}, {})",
-                               target() == Target::torch ? "torch.permute" : "ops.transpose",
-                               expression, python_tuple(inverse(tensor.permutation)));
+      expression =
+          fmt::format("{}({}, {})", target() == Target::torch ? "torch.permute" : "ops.transpose",
+                      expression, python_tuple(inverse(tensor.permutation)));
     }
     forms[Form::plain] = expression;
     if (form == Form::plain) return expression;
@@ -87,9 +85,9 @@ std::string Body::tensor(const Value* value, Form form) {
                                ? from_channels_last(static_cast<size_t>(*dimensions))
                                : to_channels_last(static_cast<size_t>(*dimensions));
   const std::string source = forms.begin()->second;
-  const std::string variable = names_.fresh(
-      fmt::format("{}_{}", identifier(value->name()),
-                  form == Form::plain ? "channels_first" : "channels_last"));
+  const std::string variable =
+      names_.fresh(fmt::format("{}_{}", identifier(value->name()),
+                               form == Form::plain ? "channels_first" : "channels_last"));
   add_line(fmt::format("{} = ops.transpose({}, {})", variable, source, python_tuple(permutation)));
   forms[form] = variable;
   return variable;

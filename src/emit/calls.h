@@ -29,9 +29,9 @@ struct Cell {
 
 /// What an operator does to images whose channels were brought to the end.
 enum class Images : uint8_t {
-  no,         // it wants, and gives, the order of the model
-  follows,    // it works in either order, all inputs in the same one
-  makes,      // it works on images: channels last in, channels last out
+  no,       // it wants, and gives, the order of the model
+  follows,  // it works in either order, all inputs in the same one
+  makes,    // it works on images: channels last in, channels last out
 };
 
 struct CallRow {

@@ -12,7 +12,8 @@ constexpr std::string_view kNoCaseYet = "no case of the tests covers it yet";
 
 constexpr EmitGap kGaps[] = {
     {"AveragePool", "more than 3 spatial dimensions", true, true, "frameworks stop at 3"},
-    {"BatchNormalization", "statistics outside of training", true, true, "they would be the inputs"},
+    {"BatchNormalization", "statistics outside of training", true, true,
+     "they would be the inputs"},
     {"Cast", "to strings, and floats of 8 bits and fewer", true, true, "no common element type"},
     {"Constant", "strings and sparse tensors", true, true, "no tensor of a framework"},
     {"Conv", "more than 3 spatial dimensions", true, true, "frameworks stop at 3"},

@@ -20,8 +20,8 @@ std::optional<std::string> sizes(const Type& type) {
 
 /// Integers stay below what a cross entropy takes for a class.
 int64_t highest(const Value& value, const Job& job) {
-  const bool is_class = job.loss == LossKind::softmax_cross_entropy && !job.labels.empty() &&
-                        job.labels[0] == &value;
+  const bool is_class =
+      job.loss == LossKind::softmax_cross_entropy && !job.labels.empty() && job.labels[0] == &value;
   const auto& shape = job.predictions[0]->type.shape;
   const bool known = is_class && shape && shape->size() > 1 && (*shape)[1].value;
   return known ? *(*shape)[1].value : 2;
@@ -44,7 +44,8 @@ std::optional<std::string> made_up(Target target, const Value& value, const Job&
                      dtype);
 }
 
-constexpr std::string_view kTorch = R"("""One training step on made-up data: put yours in its place."""
+constexpr std::string_view kTorch =
+    R"("""One training step on made-up data: put yours in its place."""
 
 import torch
 
@@ -63,7 +64,8 @@ print(f"loss {{loss.item():.6f}}")
 save(model, optimizer)
 )";
 
-constexpr std::string_view kKeras = R"("""One training step on made-up data: put yours in its place."""
+constexpr std::string_view kKeras =
+    R"("""One training step on made-up data: put yours in its place."""
 
 import numpy as np
 
@@ -83,8 +85,8 @@ save(model, optimizer)
 
 std::optional<std::string> example_source(Target target, const SourceParts& parts) {
   PythonNames names;
-  for (const std::string_view word : {"model", "load", "save", "loss", "loss_function", "np",
-                                      "optimizer", "random", "torch"}) {
+  for (const std::string_view word :
+       {"model", "load", "save", "loss", "loss_function", "np", "optimizer", "random", "torch"}) {
     names.reserve(word);
   }
   std::string lines = "\n";

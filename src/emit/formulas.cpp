@@ -49,8 +49,7 @@ Lines torch_lines(const OptimizerSettings& s, Target target) {
   }
   if (is_adam(s.kind)) {
     lines.push_back(fmt::format("exp_avg = exp_avg + (1 - {}) * (g - exp_avg)", n.beta1()));
-    lines.push_back(
-        fmt::format("exp_avg_sq = {0} * exp_avg_sq + (1 - {0}) * g * g", n.beta2()));
+    lines.push_back(fmt::format("exp_avg_sq = {0} * exp_avg_sq + (1 - {0}) * g * g", n.beta2()));
     lines.push_back(fmt::format("deviation = exp_avg_sq**0.5 / (1 - {}**t) ** 0.5 + {}", n.beta2(),
                                 n.epsilon()));
     lines.push_back(fmt::format("x = x - lr / (1 - {}**t) * exp_avg / deviation", n.beta1()));
@@ -78,8 +77,8 @@ Lines keras_lines(const OptimizerSettings& s, Target) {
   Lines lines;
   if (s.weight_decay != 0) lines.push_back(fmt::format("x = x - x * {} * lr", n.decay()));
   if (is_adam(s.kind)) {
-    lines.push_back(fmt::format("rate = lr * (1 - {}**t) ** 0.5 / (1 - {}**t)", n.beta2(),
-                                n.beta1()));
+    lines.push_back(
+        fmt::format("rate = lr * (1 - {}**t) ** 0.5 / (1 - {}**t)", n.beta2(), n.beta1()));
     lines.push_back(fmt::format("momentum = momentum + (g - momentum) * (1 - {})", n.beta1()));
     lines.push_back(fmt::format("velocity = velocity + (g * g - velocity) * (1 - {})", n.beta2()));
     lines.push_back(fmt::format("x = x - rate * momentum / (velocity**0.5 + {})", n.epsilon()));
@@ -106,11 +105,10 @@ Lines onnx_lines(const OptimizerSettings& s, Target target) {
   if (is_adam(s.kind)) {
     lines.push_back(fmt::format("V = {0} * V + (1 - {0}) * g", n.beta1()));
     lines.push_back(fmt::format("H = {0} * H + (1 - {0}) * g * g", n.beta2()));
-    lines.push_back("rate = " +
-                    chosen(target, "t > 0",
-                           fmt::format("lr * (1 - {}**t) ** 0.5 / (1 - {}**t)", n.beta2(),
-                                       n.beta1()),
-                           "lr"));
+    lines.push_back(
+        "rate = " +
+        chosen(target, "t > 0",
+               fmt::format("lr * (1 - {}**t) ** 0.5 / (1 - {}**t)", n.beta2(), n.beta1()), "lr"));
     lines.push_back(fmt::format("x = x - rate * V / (H**0.5 + {})", n.epsilon()));
     if (s.kind == Kind::adamw && s.weight_decay != 0) {
       lines.push_back(fmt::format("x = (1 - {}) * x", n.decay()));
@@ -128,8 +126,9 @@ Lines onnx_lines(const OptimizerSettings& s, Target target) {
             ? ""
             : fmt::format("({}) * ", chosen(target, "t > 0", n.kept_gradient(), "1.0"));
     lines.push_back(fmt::format("V = {} * V + {}g", n.momentum(), factor));
-    lines.push_back(s.kind == Kind::nesterov ? fmt::format("x = x - lr * (g + {} * V)", n.momentum())
-                                             : "x = x - lr * V");
+    lines.push_back(s.kind == Kind::nesterov
+                        ? fmt::format("x = x - lr * (g + {} * V)", n.momentum())
+                        : "x = x - lr * V");
   }
   return lines;
 }
@@ -182,7 +181,8 @@ std::string update_function(const Job& job, Target target) {
   }
   std::string text = fmt::format(
       "def update(x, g, {}lr, t):\n"
-      "    \"\"\"One step for a parameter x with the gradient g, at step {}: its new value{}.\"\"\"\n",
+      "    \"\"\"One step for a parameter x with the gradient g, at step {}: its new "
+      "value{}.\"\"\"\n",
       slots, job.counts_this_step ? "t, counted from 1" : "t, counted from 0",
       job.slot_names().empty() ? "" : " and slots");
   for (const std::string& line : lines) text += "    " + line + "\n";

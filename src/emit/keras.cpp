@@ -38,10 +38,11 @@ class KerasClass {
     text += indented(layer_lines(), 2);
     text += "\n    def build(self, input_shape=None):\n" + indented(build_lines(), 2);
     text += "\n" + call;
-    text += "\n    def tensors(self):\n"
-            "        \"\"\"Variables by their names in weights.safetensors.\"\"\"\n"
-            "        return {\n" +
-            indented(tensor_lines(), 3) + "        }\n";
+    text +=
+        "\n    def tensors(self):\n"
+        "        \"\"\"Variables by their names in weights.safetensors.\"\"\"\n"
+        "        return {\n" +
+        indented(tensor_lines(), 3) + "        }\n";
     return text;
   }
 

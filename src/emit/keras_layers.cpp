@@ -82,8 +82,8 @@ Layer linear(const Pattern& p, const SourceContext& context) {
   const bool transposed = p.node->int_or("transB", 0) != 0;  // here (out, in), there (in, out)
   Layer layer;
   layer.constructor = fmt::format("layers.Dense({}", dims[transposed ? 0 : 1]);
-  layer.tensors.push_back(tensor(p.weight, "kernel",
-                                 transposed ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{}));
+  layer.tensors.push_back(
+      tensor(p.weight, "kernel", transposed ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{}));
   add_bias(layer, p.bias);
   layer.constructor += dtype_option(p.weight, context) + ")";
   layer.build_shape = build_shape(2, dims[transposed ? 1 : 0]);
@@ -104,8 +104,8 @@ Layer batch_norm(const Pattern& p, const TrainingFacts& training, SourceContext&
   layer.constructor = fmt::format("{}(momentum={}, epsilon={}{})", name, momentum,
                                   python_float(p.node->float_or("epsilon", 1e-5F), dtype),
                                   dtype_option(p.weight, context));
-  layer.tensors = {tensor(p.weight, "gamma"), tensor(p.bias, "beta"),
-                   tensor(p.mean, "moving_mean"), tensor(p.variance, "moving_variance")};
+  layer.tensors = {tensor(p.weight, "gamma"), tensor(p.bias, "beta"), tensor(p.mean, "moving_mean"),
+                   tensor(p.variance, "moving_variance")};
   layer.build_shape =
       build_shape(static_cast<size_t>(*rank(p.input)), p.weight->tensor()->dims()[0]);
   const bool frozen = training.is_job && !in_training;
@@ -136,8 +136,8 @@ Layer layer_norm(const Pattern& p, const SourceContext& context) {
 Layer embedding(const Pattern& p, const SourceContext& context) {
   const auto& dims = p.weight->tensor()->dims();
   Layer layer;
-  layer.constructor = fmt::format("layers.Embedding({}, {}{})", dims[0], dims[1],
-                                  dtype_option(p.weight, context));
+  layer.constructor =
+      fmt::format("layers.Embedding({}, {}{})", dims[0], dims[1], dtype_option(p.weight, context));
   layer.tensors.push_back(tensor(p.weight, "embeddings"));
   layer.build_shape = "(None,)";
   return layer;

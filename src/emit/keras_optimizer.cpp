@@ -61,10 +61,10 @@ OptimizerText keras_optimizer(const Job& job) {
   if (job.optimizer.formula == Formula::keras) return built_in(job);
   const std::string name = optimizer_class_name(job.optimizer);
   OptimizerText text;
-  text.definition = update_function(job, Target::keras) +
-                    fmt::format(kClass, name, to_string(job.optimizer.kind),
-                                to_string(job.optimizer.formula),
-                                job.counts_this_step ? " + 1" : "");
+  text.definition =
+      update_function(job, Target::keras) + fmt::format(kClass, name, to_string(job.optimizer.kind),
+                                                        to_string(job.optimizer.formula),
+                                                        job.counts_this_step ? " + 1" : "");
   text.constructor = name + "({})";
   text.slots = job.slot_names();
   return text;

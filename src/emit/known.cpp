@@ -11,9 +11,9 @@ namespace {
 /// More than shapes and indices need; a weight that was only transposed stays a weight.
 constexpr int64_t kMostElements = 4096;
 
-constexpr std::string_view kRandom[] = {"Dropout",          "RandomNormal", "RandomNormalLike",
-                                        "RandomUniform",    "RandomUniformLike",
-                                        "Bernoulli",        "Multinomial"};
+constexpr std::string_view kRandom[] = {"Dropout",       "RandomNormal",      "RandomNormalLike",
+                                        "RandomUniform", "RandomUniformLike", "Bernoulli",
+                                        "Multinomial"};
 
 bool may_be_computed(const Node& node) {
   return node.domain.empty() && eval::find_kernel(node.domain, node.op) &&

@@ -114,13 +114,12 @@ void Module::hold(const Value* value) {
   if (!tensor) throw Bug(fmt::format("value '{}' is no tensor to hold", value->name()));
   python_dtype(tensor->dtype());  // refuses what no framework has
   const std::string path = paths_.take(value->name());
-  context_.held[value] = {
-      .value = value,
-      .expression = AttributePaths::expression(path),
-      .key = context_.target == Target::torch ? path : value->name(),
-      .permutation = {},
-      .dims = tensor->dims(),
-      .trained = training_.trained.contains(value)};
+  context_.held[value] = {.value = value,
+                          .expression = AttributePaths::expression(path),
+                          .key = context_.target == Target::torch ? path : value->name(),
+                          .permutation = {},
+                          .dims = tensor->dims(),
+                          .trained = training_.trained.contains(value)};
   paths_of_tensors_[value] = path;
   plain_tensors_.push_back(value);
 }

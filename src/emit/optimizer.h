@@ -11,7 +11,7 @@
 namespace onward::emit {
 
 struct OptimizerText {
-  std::string definition;  // source of the update function and class; empty where it is built in
+  std::string definition;   // source of the update function and class; empty where it is built in
   std::string constructor;  // "torch.optim.Adam({parameters}, lr={rate}, betas=(0.9, 0.999))"
   /// The framework's names of the slots, in the order of the job's.
   std::vector<std::string> slots;

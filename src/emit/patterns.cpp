@@ -156,8 +156,12 @@ struct Finder {
 };
 
 constexpr Finder kFinders[] = {
-    {"BatchNormalization", batch_norm}, {"Conv", conv},     {"Dropout", dropout},
-    {"Gather", embedding},              {"Gemm", gemm},     {"LayerNormalization", layer_norm},
+    {"BatchNormalization", batch_norm},
+    {"Conv", conv},
+    {"Dropout", dropout},
+    {"Gather", embedding},
+    {"Gemm", gemm},
+    {"LayerNormalization", layer_norm},
     {"MatMul", matmul},
 };
 
@@ -172,10 +176,10 @@ bool same_attributes(const Node& a, const Node& b) {
   return a.attributes().size() == b.attributes().size() &&
          std::ranges::all_of(a.attributes(), [&](const Attribute& attribute) {
            const Attribute* other = b.attribute(attribute.name);
-           return other && (same_value<int64_t>(attribute, *other) ||
-                            same_value<float>(attribute, *other) ||
-                            same_value<std::string>(attribute, *other) ||
-                            same_value<std::vector<int64_t>>(attribute, *other));
+           return other &&
+                  (same_value<int64_t>(attribute, *other) || same_value<float>(attribute, *other) ||
+                   same_value<std::string>(attribute, *other) ||
+                   same_value<std::vector<int64_t>>(attribute, *other));
          });
 }
 

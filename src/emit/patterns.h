@@ -15,8 +15,8 @@ struct Pattern {
   enum class Kind : uint8_t { conv, linear, batch_norm, layer_norm, embedding, dropout };
 
   Kind kind;
-  const Node* node;           // the operator with the weight
-  const Node* end;            // the node whose result is the layer's: an Add after a MatMul, or node
+  const Node* node;  // the operator with the weight
+  const Node* end;   // the node whose result is the layer's: an Add after a MatMul, or node
   const Value* input;
   const Value* weight = nullptr;
   const Value* bias = nullptr;

@@ -12,12 +12,12 @@ namespace onward::emit {
 namespace {
 
 constexpr std::string_view kPythonWords[] = {
-    "False",    "None",   "True",  "and",      "as",     "assert", "async",  "await", "bool",
-    "break",    "class",  "continue", "def",   "del",    "dict",   "elif",   "else",  "except",
-    "finally",  "float",  "for",   "from",     "global", "if",     "import", "in",    "int",
-    "is",       "lambda", "len",   "list",     "max",    "min",    "nonlocal", "not", "or",
-    "pass",     "print",  "raise", "range",    "return", "self",   "slice",  "str",   "sum",
-    "training", "try",    "tuple", "type",     "while",  "with",   "yield",  "zip"};
+    "False",    "None",   "True",     "and",   "as",     "assert", "async",    "await", "bool",
+    "break",    "class",  "continue", "def",   "del",    "dict",   "elif",     "else",  "except",
+    "finally",  "float",  "for",      "from",  "global", "if",     "import",   "in",    "int",
+    "is",       "lambda", "len",      "list",  "max",    "min",    "nonlocal", "not",   "or",
+    "pass",     "print",  "raise",    "range", "return", "self",   "slice",    "str",   "sum",
+    "training", "try",    "tuple",    "type",  "while",  "with",   "yield",    "zip"};
 
 bool is_letter_or_digit(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 && static_cast<unsigned char>(c) < 128;
@@ -29,10 +29,10 @@ struct DTypeName {
 };
 
 constexpr DTypeName kDTypes[] = {
-    {DType::f32, "float32"}, {DType::f64, "float64"}, {DType::f16, "float16"},
-    {DType::bf16, "bfloat16"}, {DType::i8, "int8"},   {DType::i16, "int16"},
-    {DType::i32, "int32"},   {DType::i64, "int64"},   {DType::u8, "uint8"},
-    {DType::u16, "uint16"},  {DType::u32, "uint32"},  {DType::u64, "uint64"},
+    {DType::f32, "float32"},   {DType::f64, "float64"}, {DType::f16, "float16"},
+    {DType::bf16, "bfloat16"}, {DType::i8, "int8"},     {DType::i16, "int16"},
+    {DType::i32, "int32"},     {DType::i64, "int64"},   {DType::u8, "uint8"},
+    {DType::u16, "uint16"},    {DType::u32, "uint32"},  {DType::u64, "uint64"},
     {DType::boolean, "bool"},
 };
 

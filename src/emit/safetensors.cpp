@@ -23,10 +23,14 @@ struct DTypeWord {
 };
 
 constexpr DTypeWord kWords[] = {
-    {DType::f64, "F64"},     {DType::f32, "F32"}, {DType::f16, "F16"}, {DType::bf16, "BF16"},
-    {DType::i64, "I64"},     {DType::i32, "I32"}, {DType::i16, "I16"}, {DType::i8, "I8"},
-    {DType::u64, "U64"},     {DType::u32, "U32"}, {DType::u16, "U16"}, {DType::u8, "U8"},
-    {DType::boolean, "BOOL"}, {DType::f8e4m3fn, "F8_E4M3"}, {DType::f8e5m2, "F8_E5M2"},
+    {DType::f64, "F64"},        {DType::f32, "F32"},
+    {DType::f16, "F16"},        {DType::bf16, "BF16"},
+    {DType::i64, "I64"},        {DType::i32, "I32"},
+    {DType::i16, "I16"},        {DType::i8, "I8"},
+    {DType::u64, "U64"},        {DType::u32, "U32"},
+    {DType::u16, "U16"},        {DType::u8, "U8"},
+    {DType::boolean, "BOOL"},   {DType::f8e4m3fn, "F8_E4M3"},
+    {DType::f8e5m2, "F8_E5M2"},
 };
 
 /// What the format's own reader refuses to go beyond.
@@ -53,8 +57,8 @@ Tensor read_tensor(const nlohmann::json& entry, std::span<const std::byte> data,
   }
   const auto offsets = entry.at("data_offsets").get<std::array<uint64_t, 2>>();
   if (offsets[0] > offsets[1] || offsets[1] > data.size()) {
-    throw Error(fmt::format("its data, from {} to {}, lies outside of the file", offsets[0],
-                            offsets[1]));
+    throw Error(
+        fmt::format("its data, from {} to {}, lies outside of the file", offsets[0], offsets[1]));
   }
   return Tensor::view(dtype->dtype, std::move(shape),
                       data.subspan(offsets[0], offsets[1] - offsets[0]), file);

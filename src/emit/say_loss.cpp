@@ -36,8 +36,9 @@ std::string torch_cross_entropy(const Call& c) {
 
 std::string keras_cross_entropy(const Call& c) {
   const std::string log_prob = fmt::format("ops.log_softmax({}, axis=1)", c.in(0));
-  return with_log_prob(c, fmt::format("{}({}, {}{})", c.function("negative_log_likelihood"),
-                                      log_prob, c.in(1), options(c)),
+  return with_log_prob(c,
+                       fmt::format("{}({}, {}{})", c.function("negative_log_likelihood"), log_prob,
+                                   c.in(1), options(c)),
                        log_prob);
 }
 

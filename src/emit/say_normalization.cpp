@@ -12,10 +12,10 @@ std::string picked(const Call& c, const std::string& text) {
 }
 
 std::string batch_norm_in_training(const Call& c) {
-  return picked(c, fmt::format("{}({}, {}, {}, {}, {}, epsilon={}, momentum={})",
-                               c.function("batch_norm"), c.in(0), c.plain(1), c.plain(2),
-                               c.plain(3), c.plain(4), c.float_attribute("epsilon", 1e-5F),
-                               c.float_attribute("momentum", 0.9F)));
+  return picked(
+      c, fmt::format("{}({}, {}, {}, {}, {}, epsilon={}, momentum={})", c.function("batch_norm"),
+                     c.in(0), c.plain(1), c.plain(2), c.plain(3), c.plain(4),
+                     c.float_attribute("epsilon", 1e-5F), c.float_attribute("momentum", 0.9F)));
 }
 
 bool in_training(const Call& c) {
@@ -69,9 +69,8 @@ std::string torch_layer_norm(const Call& c) {
 std::string keras_layer_norm(const Call& c) {
   std::vector<int64_t> axes;
   for (int64_t d = first_axis(c); d < static_cast<int64_t>(c.rank(0)); ++d) axes.push_back(d);
-  return fmt::format("{}({}, {}, {}) * {}{}", c.function("layer_norm"), c.in(0),
-                     python_tuple(axes), c.float_attribute("epsilon", 1e-5F), c.in(1),
-                     c.has(2) ? " + " + c.in(2) : "");
+  return fmt::format("{}({}, {}, {}) * {}{}", c.function("layer_norm"), c.in(0), python_tuple(axes),
+                     c.float_attribute("epsilon", 1e-5F), c.in(1), c.has(2) ? " + " + c.in(2) : "");
 }
 
 }  // namespace onward::emit

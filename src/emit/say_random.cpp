@@ -19,8 +19,8 @@ std::string torch_drawn(const Call& c, std::string_view function) {
 }
 
 std::string keras_shape_and_type(const Call& c) {
-  const std::string shape = is_like(c) ? fmt::format("ops.shape({})", c.in(0))
-                                       : python_tuple(c.ints_attribute("shape"));
+  const std::string shape =
+      is_like(c) ? fmt::format("ops.shape({})", c.in(0)) : python_tuple(c.ints_attribute("shape"));
   return fmt::format("{}, dtype={}", shape, c.dtype_name(c.result_dtype()));
 }
 
@@ -51,13 +51,14 @@ std::string torch_dropout(const Call& c) {
 std::string keras_dropout(const Call& c) {
   const DropoutFacts facts = dropout_facts(c);
   if (c.node().outputs().size() == 1 && facts.training == "False") return c.in(0);
-  const std::string both = fmt::format("{}({}, {}, {})", c.function("dropout"), c.in(0),
-                                       facts.ratio, facts.training);
+  const std::string both =
+      fmt::format("{}({}, {}, {})", c.function("dropout"), c.in(0), facts.ratio, facts.training);
   return c.node().outputs().size() > 1 ? both : both + "[0]";
 }
 
 std::string torch_random_normal(const Call& c) {
-  return fmt::format("{} + {} * {}", python_float(static_cast<double>(c.node().float_or("mean", 0))),
+  return fmt::format("{} + {} * {}",
+                     python_float(static_cast<double>(c.node().float_or("mean", 0))),
                      python_float(static_cast<double>(c.node().float_or("scale", 1))),
                      torch_drawn(c, "torch.randn"));
 }

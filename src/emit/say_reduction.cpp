@@ -10,7 +10,7 @@ namespace {
 struct Axes {
   bool none = false;  // it gives its input
   bool all = false;
-  std::string text;   // "1", "(1, 2)", or an expression
+  std::string text;  // "1", "(1, 2)", or an expression
 };
 
 Axes reduced_axes(const Call& c) {

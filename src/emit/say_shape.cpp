@@ -46,9 +46,7 @@ std::string shape_part(const Call& c) {
 
 }  // namespace
 
-std::string constant(const Call&) {
-  throw Error("its value is no dense tensor of numbers");
-}
+std::string constant(const Call&) { throw Error("its value is no dense tensor of numbers"); }
 
 std::string torch_constant_of_shape(const Call& c) {
   const auto* given = c.node().get<Tensor>("value");
@@ -107,7 +105,8 @@ std::string torch_reshape(const Call& c) {
   if (const auto shape = c.known(1)) {
     std::string all = sizes(c, *shape, [&](size_t i) { return fmt::format("{}.shape[{}]", x, i); });
     if (shape->size() == 1) all.pop_back();
-    return shape->empty() ? fmt::format("{}.reshape(())", x) : fmt::format("{}.reshape({})", x, all);
+    return shape->empty() ? fmt::format("{}.reshape(())", x)
+                          : fmt::format("{}.reshape({})", x, all);
   }
   if (c.int_attribute("allowzero", 0) != 0) return fmt::format("{}.reshape({})", x, c.ints(1));
   return fmt::format("{}({}, {})", c.function("reshape"), x, c.in(1));

@@ -24,11 +24,14 @@ def truncated_division(a, b):
     """Divides integers towards zero."""
     return ops.sign(a) * ops.sign(b) * (ops.abs(a) // ops.abs(b))
 )"},
-    {"reshape", {}, R"(
+    {"reshape",
+     {},
+     R"(
 def reshape(x, shape):
     """A size of 0 is that of x in the same place."""
     return x.reshape([x.shape[i] if size == 0 else size for i, size in enumerate(shape.tolist())])
-)", R"(
+)",
+     R"(
 def reshape(x, shape):
     """A size of 0 is that of x in the same place."""
     count = shape.shape[0]
@@ -36,14 +39,17 @@ def reshape(x, shape):
     own = ops.concatenate([own, ops.zeros(count, dtype=shape.dtype)])[:count]
     return ops.reshape(x, ops.where(shape == 0, own, shape))
 )"},
-    {"unsqueeze", {}, R"(
+    {"unsqueeze",
+     {},
+     R"(
 def unsqueeze(x, axes):
     """Adds dimensions of size 1; axes count in the result."""
     rank = x.ndim + len(axes)
     for axis in sorted(axis % rank for axis in axes):
         x = x.unsqueeze(axis)
     return x
-)", R"(
+)",
+     R"(
 def unsqueeze(x, axes):
     """Adds dimensions of size 1; axes count in the result."""
     rank = len(x.shape) + len(axes)
@@ -51,7 +57,9 @@ def unsqueeze(x, axes):
         x = ops.expand_dims(x, axis)
     return x
 )"},
-    {"one_hot", {}, R"(
+    {"one_hot",
+     {},
+     R"(
 def one_hot(indices, depth, values, axis):
     """values[1] where an index points, values[0] elsewhere; negative indices count from the end."""
     indices = torch.where(indices < 0, indices + depth, indices).unsqueeze(axis)
@@ -59,7 +67,8 @@ def one_hot(indices, depth, values, axis):
     places[axis] = depth
     hot = indices == torch.arange(depth, device=indices.device).reshape(places)
     return torch.where(hot, values[1], values[0])
-)", R"(
+)",
+     R"(
 def one_hot(indices, depth, values, axis):
     """values[1] where an index points, values[0] elsewhere; negative indices count from the end."""
     indices = ops.expand_dims(ops.where(indices < 0, indices + depth, indices), axis)
@@ -68,7 +77,9 @@ def one_hot(indices, depth, values, axis):
     hot = ops.equal(indices, ops.reshape(ops.arange(depth, dtype=indices.dtype), places))
     return ops.where(hot, values[1], values[0])
 )"},
-    {"pad", {}, R"(
+    {"pad",
+     {},
+     R"(
 def pad(x, pads, axes=None, mode="constant", value=0):
     """Adds `pads` before all axes, then after; negative ones cut off."""
     axes = range(x.ndim) if axes is None else axes
@@ -87,7 +98,8 @@ def pad(x, pads, axes=None, mode="constant", value=0):
                 places[axis] = -1
                 x = torch.where(((at >= 0) & (at < size)).reshape(places), x, value)
     return x
-)", R"(
+)",
+     R"(
 def pad(x, pads, axes=None, mode="constant", value=0):
     """Adds `pads` before all axes, then after; negative ones cut off."""
     axes = range(len(x.shape)) if axes is None else axes
@@ -108,7 +120,9 @@ def pad(x, pads, axes=None, mode="constant", value=0):
                 x = ops.where(inside, x, ops.cast(value, x.dtype))
     return x
 )"},
-    {"take_slices", {}, R"(
+    {"take_slices",
+     {},
+     R"(
 def take_slices(x, starts, ends, axes=None, steps=None):
     """Python's slices along several axes, with negative steps too."""
     axes = range(len(starts)) if axes is None else axes
@@ -117,7 +131,8 @@ def take_slices(x, starts, ends, axes=None, steps=None):
         at = range(*slice(start, end, step).indices(x.shape[axis]))
         x = x.index_select(axis, torch.tensor(list(at), dtype=torch.int64, device=x.device))
     return x
-)", R"(
+)",
+     R"(
 def take_slices(x, starts, ends, axes=None, steps=None):
     """Python's slices along several axes, with negative steps too."""
     axes = range(len(starts)) if axes is None else axes
@@ -127,7 +142,9 @@ def take_slices(x, starts, ends, axes=None, steps=None):
         x = ops.take(x, np.array(at, dtype="int64"), axis=axis)
     return x
 )"},
-    {"same_pads", {}, R"(
+    {"same_pads",
+     {},
+     R"(
 def same_pads(x, kernel, strides, dilations, lower=False):
     """The pads, before then after, that let windows cover x; the odd one goes behind, or before."""
     totals = []
@@ -136,7 +153,8 @@ def same_pads(x, kernel, strides, dilations, lower=False):
         totals.append(max(0, (outputs - 1) * stride + (k - 1) * dilation + 1 - size))
     before = [total - total // 2 if lower else total // 2 for total in totals]
     return before + [total - b for total, b in zip(totals, before)]
-)", R"(
+)",
+     R"(
 def same_pads(x, kernel, strides, dilations, lower=False):
     """The pads, before then after, that let windows cover x; the odd one goes behind, or before."""
     totals = []
@@ -146,13 +164,16 @@ def same_pads(x, kernel, strides, dilations, lower=False):
     before = [total - total // 2 if lower else total // 2 for total in totals]
     return before + [total - b for total, b in zip(totals, before)]
 )"},
-    {"pad_same", {"same_pads"}, R"(
+    {"pad_same",
+     {"same_pads"},
+     R"(
 def pad_same(x, kernel, strides, dilations=None, lower=False, value=0.0):
     """x with the pads that let windows cover it."""
     pads = same_pads(x, kernel, strides, dilations or [1] * len(kernel), lower)
     rank = len(kernel)
     return F.pad(x, [pads[d + side] for d in reversed(range(rank)) for side in (0, rank)], value=value)
-)", R"(
+)",
+     R"(
 def pad_same(x, kernel, strides, dilations=None, lower=False, value=0.0):
     """x with the pads that let windows cover it."""
     pads = same_pads(x, kernel, strides, dilations or [1] * len(kernel), lower)
@@ -160,7 +181,9 @@ def pad_same(x, kernel, strides, dilations=None, lower=False, value=0.0):
     widths = [(0, 0), *((pads[d], pads[d + rank]) for d in range(rank)), (0, 0)]
     return ops.pad(x, widths, constant_values=value)
 )"},
-    {"window_slices", {}, R"(
+    {"window_slices",
+     {},
+     R"(
 def window_slices(x, kernel, strides, pads, dilations, ceil_mode, fill, beyond):
     """For each place of a window, what all windows have there.
 
@@ -182,7 +205,8 @@ def window_slices(x, kernel, strides, pads, dilations, ceil_mode, fill, beyond):
         begins = [p * dilation for p, dilation in zip(place, dilations)]
         yield x[(..., *(slice(begin, begin + (count - 1) * stride + 1, stride)
                         for begin, count, stride in zip(begins, counts, strides)))]
-)", R"(
+)",
+     R"(
 def window_slices(x, kernel, strides, pads, dilations, ceil_mode, fill, beyond):
     """For each place of a window, what all windows have there.
 
@@ -206,20 +230,25 @@ def window_slices(x, kernel, strides, pads, dilations, ceil_mode, fill, beyond):
         yield x[(slice(None), *(slice(begin, begin + (count - 1) * stride + 1, stride)
                                 for begin, count, stride in zip(begins, counts, strides)))]
 )"},
-    {"max_pool", {"window_slices"}, R"(
+    {"max_pool",
+     {"window_slices"},
+     R"(
 def max_pool(x, kernel, strides, pads, dilations, ceil_mode=False):
     """The largest of each window, with pads, dilations and rounding as ONNX has them."""
     lowest = float("-inf")
     slices = window_slices(x, kernel, strides, pads, dilations, ceil_mode, lowest, lowest)
     return torch.stack(list(slices)).amax(dim=0)
-)", R"(
+)",
+     R"(
 def max_pool(x, kernel, strides, pads, dilations, ceil_mode=False):
     """The largest of each window, with pads, dilations and rounding as ONNX has them."""
     lowest = float("-inf")
     slices = window_slices(x, kernel, strides, pads, dilations, ceil_mode, lowest, lowest)
     return ops.max(ops.stack(list(slices)), axis=0)
 )"},
-    {"average_pool", {"window_slices"}, R"(
+    {"average_pool",
+     {"window_slices"},
+     R"(
 def average_pool(x, kernel, strides, pads, dilations, ceil_mode=False, count_pads=False):
     """The mean of each window, with pads, dilations and rounding as ONNX has them."""
     window = (kernel, strides, pads, dilations, ceil_mode)
@@ -227,7 +256,8 @@ def average_pool(x, kernel, strides, pads, dilations, ceil_mode=False, count_pad
     ones = torch.ones_like(x[:1, :1])
     places = sum(window_slices(ones, *window, 1.0 if count_pads else 0.0, 0.0))
     return total / places.clamp(min=1.0)
-)", R"(
+)",
+     R"(
 def average_pool(x, kernel, strides, pads, dilations, ceil_mode=False, count_pads=False):
     """The mean of each window, with pads, dilations and rounding as ONNX has them."""
     window = (kernel, strides, pads, dilations, ceil_mode)
@@ -236,7 +266,9 @@ def average_pool(x, kernel, strides, pads, dilations, ceil_mode=False, count_pad
     places = sum(window_slices(ones, *window, 1.0 if count_pads else 0.0, 0.0))
     return total / ops.maximum(places, 1.0)
 )"},
-    {"batch_norm", {}, R"(
+    {"batch_norm",
+     {},
+     R"(
 def batch_norm(x, scale, bias, mean, variance, epsilon, momentum):
     """Normalizes by the batch's own statistics; also gives the running ones, of biased variance."""
     axes = [axis for axis in range(x.ndim) if axis != 1]
@@ -246,7 +278,8 @@ def batch_norm(x, scale, bias, mean, variance, epsilon, momentum):
     return (y * scale.reshape(places) + bias.reshape(places),
             momentum * mean + (1 - momentum) * batch_mean,
             momentum * variance + (1 - momentum) * batch_variance)
-)", R"(
+)",
+     R"(
 def batch_norm(x, scale, bias, mean, variance, epsilon, momentum):
     """Normalizes by the batch's own statistics; also gives the running ones, of biased variance."""
     axes = tuple(range(len(x.shape) - 1))
@@ -257,7 +290,9 @@ def batch_norm(x, scale, bias, mean, variance, epsilon, momentum):
             momentum * mean + (1 - momentum) * batch_mean,
             momentum * variance + (1 - momentum) * batch_variance)
 )"},
-    {"BiasedBatchNorm", {}, R"(
+    {"BiasedBatchNorm",
+     {},
+     R"(
 class BiasedBatchNorm(nn.modules.batchnorm._BatchNorm):
     """BatchNorm whose running variance is that of the batch; torch's own is n / (n - 1) times it."""
 
@@ -273,7 +308,8 @@ class BiasedBatchNorm(nn.modules.batchnorm._BatchNorm):
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(variance, self.momentum)
         return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
-)", ""},
+)",
+     ""},
     {"UnbiasedBatchNormalization", {}, "", R"(
 class UnbiasedBatchNormalization(layers.BatchNormalization):
     """Its moving variance is n / (n - 1) times that of the batch, as PyTorch has it."""
@@ -315,14 +351,17 @@ def negative_log_likelihood(log_prob, labels, weight=None, ignore_index=None, re
     total = ops.sum(loss)
     return total if reduction == "sum" else total / ops.sum(counted)
 )"},
-    {"dropout", {}, R"(
+    {"dropout",
+     {},
+     R"(
 def dropout(x, ratio, training):
     """Drops elements, and says which were kept."""
     if not training:
         return x, torch.ones_like(x, dtype=torch.bool)
     mask = torch.rand_like(x) >= ratio
     return torch.where(mask, x / (1 - ratio), 0.0), mask
-)", R"(
+)",
+     R"(
 def dropout(x, ratio, training):
     """Drops elements, and says which were kept."""
     if not training:

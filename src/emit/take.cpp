@@ -160,7 +160,8 @@ Taken take(const fs::path& folder, Model& model) {
       taken.state = taker.read("optimizer.safetensors", map.at("optimizer"), Json::array());
     }
   } catch (const Json::exception& error) {
-    throw Error(fmt::format("'{}' is damaged: {}", (folder / "onward.json").string(), error.what()));
+    throw Error(
+        fmt::format("'{}' is damaged: {}", (folder / "onward.json").string(), error.what()));
   }
   taker.finish();
   return taken;

@@ -219,10 +219,9 @@ StateLines state_lines(const Job& job, const OptimizerText& optimizer) {
   const bool has_slots = !optimizer.slots.empty();
   const bool counts = job.step.has_value();
   // SGD of torch.optim counts no steps itself.
-  const bool counted_apart = counts && optimizer.is_built_in &&
-                             job.optimizer.kind != OptimizerKind::adam &&
-                             job.optimizer.kind != OptimizerKind::adamw &&
-                             job.optimizer.kind != OptimizerKind::adagrad;
+  const bool counted_apart =
+      counts && optimizer.is_built_in && job.optimizer.kind != OptimizerKind::adam &&
+      job.optimizer.kind != OptimizerKind::adamw && job.optimizer.kind != OptimizerKind::adagrad;
   const std::string slots = "{slot: saved[f\"{name}.{slot}\"] for slot in SLOTS}";
   if (counted_apart) {
     lines.load = {"optimizer.steps = int(saved[\"step\"])",
@@ -230,11 +229,11 @@ StateLines state_lines(const Job& job, const OptimizerText& optimizer) {
                   "if optimizer.steps > 0:  # the first step begins without a buffer",
                   "    for name, parameter in parameters.items():",
                   "        optimizer.state[parameter] = " + slots};
-    lines.save = {"saved[\"step\"] = torch.tensor(optimizer.steps)",
-                  "for name, parameter in parameters.items():",
-                  "    state = optimizer.state[parameter]",
-                  "    saved |= {f\"{name}.{slot}\": state.get(slot, torch.zeros_like(parameter))",
-                  "              for slot in SLOTS}"};
+    lines.save = {
+        "saved[\"step\"] = torch.tensor(optimizer.steps)",
+        "for name, parameter in parameters.items():", "    state = optimizer.state[parameter]",
+        "    saved |= {f\"{name}.{slot}\": state.get(slot, torch.zeros_like(parameter))",
+        "              for slot in SLOTS}"};
     return lines;
   }
   const std::string step = optimizer.is_built_in ? "torch.tensor(float(saved[\"step\"]))"
@@ -254,8 +253,7 @@ StateLines state_lines(const Job& job, const OptimizerText& optimizer) {
                   "    state = optimizer.state[parameter]"};
     if (counts) lines.save.emplace_back("    saved[\"step\"] = torch.tensor(int(state[\"step\"]))");
     if (has_slots) {
-      lines.save.emplace_back(
-          "    saved |= {f\"{name}.{slot}\": state[slot] for slot in SLOTS}");
+      lines.save.emplace_back("    saved |= {f\"{name}.{slot}\": state[slot] for slot in SLOTS}");
     }
   }
   return lines;
@@ -277,9 +275,9 @@ std::string job_text(const std::string& name, const Job& job, std::set<std::stri
   if (!lines.load.empty() && lines.load[0].find("optimizer.steps") != std::string::npos) {
     text += "\ndef count_step(optimizer, *_):\n    optimizer.steps += 1\n\n";
   }
-  const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor),
-                                              "parameters.values()",
-                                              "saved[\"learning_rate\"].item()");
+  const std::string constructor =
+      fmt::format(fmt::runtime(optimizer.constructor), "parameters.values()",
+                  "saved[\"learning_rate\"].item()");
   text += fmt::format(kLoadAndSaveJob, name, constructor, indented(lines.load, 1), loss.expression,
                       indented(lines.save, 1));
   return text + fmt::format(kWrite, ", mark", ", metadata=mark");

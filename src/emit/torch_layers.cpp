@@ -55,8 +55,8 @@ Layer linear(const Pattern& p) {
   const auto& dims = p.weight->tensor()->dims();
   const bool transposed = p.node->int_or("transB", 0) == 0;  // here (in, out), there (out, in)
   Layer layer;
-  layer.constructor = fmt::format("nn.Linear({}, {}", dims[transposed ? 0 : 1],
-                                  dims[transposed ? 1 : 0]);
+  layer.constructor =
+      fmt::format("nn.Linear({}, {}", dims[transposed ? 0 : 1], dims[transposed ? 1 : 0]);
   layer.tensors.push_back(tensor(p.weight, "weight", transposed));
   add_bias(layer, p.bias);
   layer.constructor += dtype_option(p.weight) + ")";
@@ -89,9 +89,9 @@ Layer batch_norm(const Pattern& p, const TrainingFacts& training, SourceContext&
 Layer layer_norm(const Pattern& p) {
   Layer layer;
   const DType dtype = p.weight->tensor()->dtype();
-  layer.constructor = fmt::format("nn.LayerNorm({}, eps={}",
-                                  python_tuple(p.weight->tensor()->dims()),
-                                  python_float(p.node->float_or("epsilon", 1e-5F), dtype));
+  layer.constructor =
+      fmt::format("nn.LayerNorm({}, eps={}", python_tuple(p.weight->tensor()->dims()),
+                  python_float(p.node->float_or("epsilon", 1e-5F), dtype));
   layer.tensors.push_back(tensor(p.weight, "weight"));
   add_bias(layer, p.bias);
   layer.constructor += dtype_option(p.weight) + ")";

@@ -21,7 +21,7 @@ struct WindowFacts {
 
   size_t rank() const { return kernel.size(); }
   bool has_dilations() const;
-  bool has_pads() const;        // or might have some
+  bool has_pads() const;            // or might have some
   bool pads_are_symmetric() const;  // and known
   /// The pads of one dimension; only where they are known.
   int64_t before(size_t d) const { return (*pads)[d]; }

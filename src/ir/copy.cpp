@@ -77,10 +77,9 @@ Model copy(const Model& model) {
   copier.copy_graph(*model.graph, *result.graph);
   for (const TrainingInfo& info : model.training) {
     TrainingInfo& added = result.training.emplace_back();
-    added.initialization =
-        copier.copy_graph(info.initialization, info.initialization && info.initialization->inside()
-                                                   ? result.graph.get()
-                                                   : nullptr);
+    added.initialization = copier.copy_graph(
+        info.initialization,
+        info.initialization && info.initialization->inside() ? result.graph.get() : nullptr);
     added.algorithm = copier.copy_graph(info.algorithm, result.graph.get());
     added.initialization_bindings = copier.copy_bindings(info.initialization_bindings);
     added.update_bindings = copier.copy_bindings(info.update_bindings);

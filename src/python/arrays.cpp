@@ -11,8 +11,8 @@
 namespace onward::python {
 namespace {
 
-/// How NumPy holds the elements of a type. The types that NumPy itself lacks are those of the package
-/// ml_dtypes; it keeps those of less than a byte in a byte each, which the standard packs.
+/// How NumPy holds the elements of a type. The types that NumPy itself lacks are those of the
+/// package ml_dtypes; it keeps those of less than a byte in a byte each, which the standard packs.
 struct NumpyType {
   DType dtype;
   std::string_view name;
@@ -51,9 +51,8 @@ constexpr NumpyType kTypes[] = {
 };
 
 const NumpyType& numpy_type(DType dtype) {
-  const auto* found =
-      std::find_if(std::begin(kTypes), std::end(kTypes),
-                   [&](const NumpyType& type) { return type.dtype == dtype; });
+  const auto* found = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                   [&](const NumpyType& type) { return type.dtype == dtype; });
   if (found == std::end(kTypes)) throw Error(fmt::format("NumPy has no type {}", name(dtype)));
   return *found;
 }
@@ -67,8 +66,8 @@ nb::object dtype_object(const NumpyType& type) {
   try {
     return nb::module_::import_("ml_dtypes").attr(type.name.data());
   } catch (nb::python_error&) {
-    throw Error(fmt::format("NumPy has no type {}: please install the package ml_dtypes",
-                            type.name));
+    throw Error(
+        fmt::format("NumPy has no type {}: please install the package ml_dtypes", type.name));
   }
 }
 
@@ -103,13 +102,13 @@ Tensor strings_from(const nb::object& array) {
 }
 
 Tensor pack(const nb::object& array, DType dtype) {
-  const nb::object bytes = is_integer(dtype) ? array.attr("astype")("int8")
-                                             : array.attr("view")("uint8");
+  const nb::object bytes =
+      is_integer(dtype) ? array.attr("astype")("int8") : array.attr("view")("uint8");
   const auto memory = memory_of(bytes);
   const int width = bits(dtype);
-  std::string packed(static_cast<size_t>(
-                         packed_bytes(dtype, static_cast<int64_t>(memory.size())).value_or(0)),
-                     '\0');
+  std::string packed(
+      static_cast<size_t>(packed_bytes(dtype, static_cast<int64_t>(memory.size())).value_or(0)),
+      '\0');
   for (size_t i = 0; i < memory.size(); ++i) {
     const unsigned pattern = std::to_integer<unsigned>(memory[i]) & ((1U << width) - 1U);
     const size_t bit = i * static_cast<size_t>(width);
@@ -165,7 +164,8 @@ nb::dlpack::dtype element_of(DType dtype) {
   } else if (numpy_name(dtype).front() == 'i') {
     code = Code::Int;
   }
-  return {.code = static_cast<uint8_t>(code), .bits = static_cast<uint8_t>(bits(dtype)), .lanes = 1};
+  return {
+      .code = static_cast<uint8_t>(code), .bits = static_cast<uint8_t>(bits(dtype)), .lanes = 1};
 }
 
 bool is_string_kind(const std::string& kind) {
@@ -223,10 +223,9 @@ Tensor Borrowed::owned(const Tensor& tensor) const {
     return bytes.data() >= memory.data() && bytes.data() < memory.data() + memory.size();
   });
   if (!borrowed) return tensor;
-  return Tensor::from_bytes(
-      tensor.dtype(), tensor.dims(),
-      std::make_shared<const std::string>(reinterpret_cast<const char*>(bytes.data()),
-                                          bytes.size()));
+  return Tensor::from_bytes(tensor.dtype(), tensor.dims(),
+                            std::make_shared<const std::string>(
+                                reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
 Tensor tensor_copy(nb::handle array) {

@@ -172,8 +172,8 @@ PyModel with_tensors(const PyModel& self, const nb::dict& arrays) {
       if (found == tensors.end()) continue;
       const Type given = found->second.type(), wanted = value->initializer()->type();
       if (given != wanted) {
-        throw Error(fmt::format("'{}' is {}, not {}", value->name(), to_string(wanted),
-                                to_string(given)));
+        throw Error(
+            fmt::format("'{}' is {}, not {}", value->name(), to_string(wanted), to_string(given)));
       }
       graph.set_initializer(value, found->second);
       tensors.erase(found);
@@ -201,8 +201,7 @@ void bind_model(nb::module_& module) {
       .def_ro("dtype", &ValueInfo::dtype,
               "NumPy's name of the element type; empty where it is no tensor.")
       .def_ro("shape", &ValueInfo::shape,
-              nb::for_getter(
-                  nb::sig("def shape(self, /) -> tuple[int | str | None, ...] | None")),
+              nb::for_getter(nb::sig("def shape(self, /) -> tuple[int | str | None, ...] | None")),
               "Numbers, names and None (unknown); None where even the rank is unknown.")
       .def("__repr__", [](const ValueInfo& self) { return self.name + ": " + self.type; });
 
@@ -218,9 +217,10 @@ void bind_model(nb::module_& module) {
               "The tensor that a step changes, and the output that it takes the value of.");
 
   nb::class_<Problem>(module, "Problem", "One thing that is wrong with a model.")
-      .def_prop_ro(
-          "severity",
-          [](const Problem& self) { return self.severity == Severity::error ? "error" : "warning"; })
+      .def_prop_ro("severity",
+                   [](const Problem& self) {
+                     return self.severity == Severity::error ? "error" : "warning";
+                   })
       .def_ro("rule", &Problem::rule, "A stable name for programs, such as 'binding-key'.")
       .def_ro("where", &Problem::where)
       .def_ro("node", &Problem::node)
@@ -277,10 +277,12 @@ void bind_model(nb::module_& module) {
           "Writes the model. The file appears whole or not at all.")
       .def("check", &check_model, "Everything that is wrong with the model; best an empty list.")
       .def("with_tensors", &with_tensors, "tensors"_a,
-           nb::sig("def with_tensors(self, tensors: collections.abc.Mapping[str, numpy.typing.ArrayLike]) -> Model"),
+           nb::sig("def with_tensors(self, tensors: collections.abc.Mapping[str, "
+                   "numpy.typing.ArrayLike]) -> Model"),
            "A copy in which some initializers have other values of the same type and shape.")
-      .def("to_text", [](const PyModel& self) { return to_text(*self.model); },
-           "The model in ONNX's text syntax, with its training infos; long tensors are shortened.")
+      .def(
+          "to_text", [](const PyModel& self) { return to_text(*self.model); },
+          "The model in ONNX's text syntax, with its training infos; long tensors are shortened.")
       .def("__repr__", &repr);
 
   module.def("load", &load_model, "path"_a,

@@ -88,8 +88,10 @@ void bind_prepare(nb::module_& module) {
       "batch_variance"_a = "biased", "batch_momentum"_a = nb::none(), "dropout"_a = true,
       "numbers"_a,
       nb::sig("def prepare(model: Model, *, loss: str | Model, optimizer: str = 'adam', formula: "
-              "str = 'torch', output: str | None = None, train: collections.abc.Sequence[str] = (), freeze: "
-              "collections.abc.Sequence[str] = (), batch_norm: str = 'frozen', batch_variance: str = 'biased', "
+              "str = 'torch', output: str | None = None, train: collections.abc.Sequence[str] = "
+              "(), freeze: "
+              "collections.abc.Sequence[str] = (), batch_norm: str = 'frozen', batch_variance: str "
+              "= 'biased', "
               "batch_momentum: float | None = None, dropout: bool = True, **numbers: float) -> "
               "Model"),
       "Makes an inference model trainable: adds a training info with loss, gradients and "

@@ -158,11 +158,13 @@ class PyTrainer {
 void bind_trainer(nb::module_& module) {
   constexpr const char* kArrays = "collections.abc.Mapping[str, numpy.typing.ArrayLike]";
   const auto signature = [&](const char* name, const char* rest) {
-    return fmt::format("def {}(self, inputs: {}{}) -> dict[str, numpy.ndarray]", name, kArrays, rest);
+    return fmt::format("def {}(self, inputs: {}{}) -> dict[str, numpy.ndarray]", name, kArrays,
+                       rest);
   };
   static const std::string step_signature = signature("step", ", info: int | None = None");
   static const std::string accumulated_signature = fmt::format(
-      "def step_accumulated(self, batches: collections.abc.Sequence[{}], info: int | None = None) -> dict[str, "
+      "def step_accumulated(self, batches: collections.abc.Sequence[{}], info: int | None = None) "
+      "-> dict[str, "
       "numpy.ndarray]",
       kArrays);
   static const std::string infer_signature = signature("infer", "");
@@ -195,7 +197,8 @@ void bind_trainer(nb::module_& module) {
       .def("state", &PyTrainer::state, nb::sig("def state(self) -> dict[str, numpy.ndarray]"),
            "All that training changes: parameters, optimizer slots, step counts, statistics.")
       .def("set_state", &PyTrainer::set_state, "tensors"_a,
-           nb::sig("def set_state(self, tensors: collections.abc.Mapping[str, numpy.typing.ArrayLike]) -> None"),
+           nb::sig("def set_state(self, tensors: collections.abc.Mapping[str, "
+                   "numpy.typing.ArrayLike]) -> None"),
            "Gives some state tensors other values, of the same type and shape.")
       .def("explain", &PyTrainer::explain,
            "What the steps do, kernel by kernel with its part of the time, once one was run.")

@@ -13,8 +13,8 @@ namespace {
 TEST(Safetensors, ComeBackAsTheyWere) {
   const TemporaryFolder folder;
   const NamedTensors tensors = {
-      {"flags", Tensor::from_bytes(DType::boolean, {3},
-                                   std::make_shared<const std::string>("\1\0\1", 3))},
+      {"flags",
+       Tensor::from_bytes(DType::boolean, {3}, std::make_shared<const std::string>("\1\0\1", 3))},
       {"a.weight", Tensor::of<float>({2, 2}, {1, 2, 3, 4})},
       {"step", Tensor::scalar<int64_t>(7)},
       {"empty", Tensor::of<double>({0, 4}, {})},

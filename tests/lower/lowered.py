@@ -1,6 +1,5 @@
 """What the tests of lowered steps share: tensors of the tools, the runtimes, and what these lack."""
 
-import itertools
 import os
 import pathlib
 import subprocess
@@ -8,9 +7,9 @@ import subprocess
 import numpy as np
 import onnx
 import onnxruntime
+from exact_operators import EXACT_OPERATORS
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import OpRun
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STANDARD_DOMAINS = {"", "ai.onnx.ml"}
@@ -41,33 +40,8 @@ def nodes_of(graph):
                 yield from nodes_of(subgraph)
 
 
-class ConvTranspose(OpRun):
-    """The evaluator's own takes the weights of a group from the wrong place."""
-
-    op_domain = ""
-
-    def _run(self, x, w, bias=None, auto_pad=None, dilations=None, group=None, kernel_shape=None,
-             output_padding=None, output_shape=None, pads=None, strides=None):
-        assert auto_pad in (None, "NOTSET") and output_shape is None and bias is None
-        rank = x.ndim - 2
-        n, channels = x.shape[:2]
-        per_group = channels // group
-        spatial = [strides[d] * (x.shape[2 + d] - 1) + (w.shape[2 + d] - 1) * dilations[d] + 1 for d in range(rank)]
-        whole = np.zeros([n, w.shape[1] * group, *[s + p for s, p in zip(spatial, output_padding)]], x.dtype)
-        for g in range(group):
-            rows = slice(g * per_group, (g + 1) * per_group)
-            to = slice(g * w.shape[1], (g + 1) * w.shape[1])
-            for tap in itertools.product(*map(range, w.shape[2:])):
-                part = np.einsum("nc...,cm->nm...", x[:, rows], w[(rows, slice(None), *tap)])
-                places = [slice(t * dilations[d], t * dilations[d] + strides[d] * (x.shape[2 + d] - 1) + 1, strides[d])
-                          for d, t in enumerate(tap)]
-                whole[(slice(None), to, *places)] += part
-        cut = [slice(pads[d], whole.shape[2 + d] - pads[rank + d]) for d in range(rank)]
-        return (whole[(slice(None), slice(None), *cut)],)
-
-
 def run_by_reference(model, feeds):
-    return ReferenceEvaluator(model, new_ops=[ConvTranspose]).run(None, feeds)
+    return ReferenceEvaluator(model, new_ops=EXACT_OPERATORS).run(None, feeds)
 
 
 def session(model):

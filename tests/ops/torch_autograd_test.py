@@ -84,7 +84,16 @@ def average_pool(node, x):
     kernel = node["kernel_shape"]
     strides = node["strides"] or [1] * len(kernel)
     pairs = spatial_pads(node, x, kernel, [1] * len(kernel), strides)
-    mean = lambda padded: F.avg_pool2d(padded, kernel, strides, ceil_mode=bool(node["ceil_mode"]))
+    function = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}[len(kernel)]
+
+    def mean(padded):
+        pooled = function(padded, kernel, strides, ceil_mode=bool(node["ceil_mode"]))
+        for axis, (stride, (before, _)) in enumerate(zip(strides, pairs), start=2):
+            # No window begins in the padding at the end; to torch that padding is part of the input.
+            windows = -(-(x.shape[axis] + before) // stride)
+            pooled = pooled.narrow(axis, 0, min(windows, pooled.shape[axis]))
+        return pooled
+
     if node["count_include_pad"]:
         return mean(pad(x, pairs))
     return mean(pad(x, pairs)) / mean(pad(torch.ones_like(x), pairs))  # the counts cancel

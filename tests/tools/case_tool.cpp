@@ -1,6 +1,6 @@
 // Writes every operator case for the Python tests: case_tool FOLDER gives FOLDER/<number>/ with
-// case.json, model.onnx, and each input and result as a TensorProto; for a case that is differentiated
-// also the weights u_y of its results and the gradients d_x of the sum of u_y y^2.
+// case.json, model.onnx, and each input and result as a TensorProto; for a case that is
+// differentiated also the weights u_y of its results and the gradients d_x of the sum of u_y y^2.
 
 #include <fmt/format.h>
 
@@ -33,7 +33,8 @@ Tensors run(const Graph& graph, const Tensors& inputs) {
   for (const Value* input : graph.inputs()) environment.emplace(input, inputs.at(input->name()));
   const auto results = eval::outputs_of(graph, std::move(environment));
   Tensors outputs;
-  for (size_t i = 0; i < results.size(); ++i) outputs.emplace(graph.outputs()[i]->name(), results[i]);
+  for (size_t i = 0; i < results.size(); ++i)
+    outputs.emplace(graph.outputs()[i]->name(), results[i]);
   return outputs;
 }
 

@@ -1,8 +1,10 @@
 // Lets the Python tests compare what is emitted with what Onward computes:
 //   emit_tool cases torch|keras FOLDER       every operator case, exported, in several variants
-//   emit_tool steps MODEL DATA STEPS OUT     runs training steps on the batches of a safetensors file
-//                                            ("0.x", "0.label", "1.x" ...); writes OUT.safetensors with
-//                                            the losses, and OUT.onnx with the model as it is then
+//   emit_tool steps MODEL DATA STEPS OUT     runs training steps on the batches of a safetensors
+//   file
+//                                            ("0.x", "0.label", "1.x" ...); writes OUT.safetensors
+//                                            with the losses, and OUT.onnx with the model as it is
+//                                            then
 
 #include <fmt/format.h>
 

@@ -1,0 +1,107 @@
+"""Operators of which ONNX's reference evaluator is less exact than float64, or wrong, in NumPy."""
+
+import itertools
+import math
+
+import numpy as np
+from onnx.reference.op_run import OpRun
+
+
+class ConvTranspose(OpRun):
+    """The evaluator's own takes the weights of a group from the wrong place."""
+
+    op_domain = ""
+
+    def _run(self, x, w, bias=None, auto_pad=None, dilations=None, group=None, kernel_shape=None,
+             output_padding=None, output_shape=None, pads=None, strides=None):
+        assert auto_pad in (None, "NOTSET") and output_shape is None and bias is None
+        rank = x.ndim - 2
+        n, channels = x.shape[:2]
+        per_group = channels // group
+        spatial = [strides[d] * (x.shape[2 + d] - 1) + (w.shape[2 + d] - 1) * dilations[d] + 1 for d in range(rank)]
+        whole = np.zeros([n, w.shape[1] * group, *[s + p for s, p in zip(spatial, output_padding)]], x.dtype)
+        for g in range(group):
+            rows = slice(g * per_group, (g + 1) * per_group)
+            to = slice(g * w.shape[1], (g + 1) * w.shape[1])
+            for tap in itertools.product(*map(range, w.shape[2:])):
+                part = np.einsum("nc...,cm->nm...", x[:, rows], w[(rows, slice(None), *tap)])
+                places = [slice(t * dilations[d], t * dilations[d] + strides[d] * (x.shape[2 + d] - 1) + 1, strides[d])
+                          for d, t in enumerate(tap)]
+                whole[(slice(None), to, *places)] += part
+        cut = [slice(pads[d], whole.shape[2 + d] - pads[rank + d]) for d in range(rank)]
+        return (whole[(slice(None), slice(None), *cut)],)
+
+
+class Erf(OpRun):
+    """The evaluator's own is exact to 1e-9 only."""
+
+    op_domain = ""
+
+    def _run(self, x):
+        return (np.vectorize(math.erf, otypes=[x.dtype])(x),)
+
+
+class Gelu(OpRun):
+    """The evaluator's own computes with float32 constants."""
+
+    op_domain = ""
+
+    def _run(self, x, approximate=None):
+        if approximate == "tanh":
+            return (0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),)
+        return (0.5 * x * (1 + np.vectorize(math.erf, otypes=[x.dtype])(x / math.sqrt(2))),)
+
+
+class MaxPool(OpRun):
+    """The evaluator's own counts the indices of its second output within an image."""
+
+    op_domain = ""
+
+    def _run(self, x, auto_pad=None, ceil_mode=None, dilations=None, kernel_shape=None, pads=None,
+             storage_order=None, strides=None):
+        rank = x.ndim - 2
+        strides, dilations = strides or [1] * rank, dilations or [1] * rank
+        reach = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations)]
+        size = x.shape[2:]
+        if auto_pad == "SAME_UPPER":
+            outputs = [-(-size[d] // strides[d]) for d in range(rank)]
+            before = [max(0, (outputs[d] - 1) * strides[d] + reach[d] - size[d]) // 2 for d in range(rank)]
+        else:
+            assert auto_pad in (None, "NOTSET")
+            pads = pads or [0] * (2 * rank)
+            before = pads[:rank]
+            room = [size[d] + before[d] + pads[rank + d] - reach[d] for d in range(rank)]
+            outputs = [(-(-room[d] // strides[d]) if ceil_mode else room[d] // strides[d]) + 1 for d in range(rank)]
+        flat = np.arange(x.size).reshape(x.shape)
+        y = np.full([*x.shape[:2], *outputs], -np.inf, x.dtype)
+        chosen = np.zeros(y.shape, np.int64)
+        for at in itertools.product(*map(range, outputs)):
+            for tap in itertools.product(*map(range, kernel_shape)):
+                place = [at[d] * strides[d] + tap[d] * dilations[d] - before[d] for d in range(rank)]
+                if any(p < 0 or p >= size[d] for d, p in enumerate(place)):
+                    continue
+                here, there = (..., *at), (..., *place)
+                larger = x[there] > y[here]
+                y[here] = np.where(larger, x[there], y[here])
+                chosen[here] = np.where(larger, flat[there], chosen[here])
+        return y, chosen
+
+
+class Pad(OpRun):
+    """The evaluator's own does not cut off what a negative number says."""
+
+    op_domain = ""
+
+    def _run(self, x, pads, value=None, axes=None, mode=None):
+        axes = list(range(x.ndim)) if axes is None else [int(axis) % x.ndim for axis in axes]
+        width = [(0, 0)] * x.ndim
+        for i, axis in enumerate(axes):
+            width[axis] = (int(pads[i]), int(pads[len(axes) + i]))
+        x = x[tuple(slice(max(0, -a), x.shape[d] - max(0, -b)) for d, (a, b) in enumerate(width))]
+        width = [(max(0, a), max(0, b)) for a, b in width]
+        if mode == "constant":
+            return (np.pad(x, width, constant_values=0 if value is None else value.item()),)
+        return (np.pad(x, width, mode=mode),)
+
+
+EXACT_OPERATORS = [ConvTranspose, Erf, Gelu, MaxPool, Pad]
