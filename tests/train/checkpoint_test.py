@@ -98,6 +98,12 @@ def test_what_would_lose_or_change_a_training_is_refused(job, tmp_path):
     assert "checkpoint.onnx" in onward(*train, "--resume").stderr
 
 
+def start(arguments, **options):
+    """Starts the program with Ctrl-C as in a terminal: what runs in the background may ignore it."""
+    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options)
+
+
 def wait_for(process, kind):
     for line in process.stdout:
         if f'"event":"{kind}"' in line:
@@ -108,9 +114,9 @@ def wait_for(process, kind):
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("folder", [None, "kept"])
 def test_ctrl_c_saves_and_says_how_to_go_on(job, tmp_path, kind, folder):
-    more = ["--checkpoint", tmp_path / folder] if folder else []
-    many = arguments(job, tmp_path, "--json", *more, epochs=300)
-    process = subprocess.Popen(command(*many), stdout=subprocess.PIPE, text=True)
+    more = ["--checkpoint", tmp_path / folder, "--checkpoint-every", 1000] if folder else []
+    many = arguments(job, tmp_path, "--json", *more, epochs=150)
+    process = start(many, text=True)
     wait_for(process, "step")
     process.send_signal(kind)
     rest = process.communicate(timeout=60)[0]
@@ -124,14 +130,14 @@ def test_ctrl_c_saves_and_says_how_to_go_on(job, tmp_path, kind, folder):
     resumed = subprocess.run(line, shell=True, capture_output=True, text=True)
     assert resumed.returncode == 0, resumed.stderr
     assert events(resumed.stdout, "begin")[0]["first_step"] == interrupted["step"]
-    done(*arguments(job, tmp_path, out="undisturbed.onnx", epochs=300))
+    done(*arguments(job, tmp_path, out="undisturbed.onnx", epochs=150))
     assert equal_bits(tmp_path / "trained.onnx", tmp_path / "undisturbed.onnx")
     assert checkpoint.exists() == (folder is not None)  # ours is gone, the user's folder stays
 
 
 def test_text_says_how_to_go_on(job, tmp_path):
     many = arguments(job, tmp_path, "--checkpoint", tmp_path / "my folder", epochs=100000)
-    process = subprocess.Popen(command(*many), stdout=subprocess.PIPE, text=True)
+    process = start(many, text=True)
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
     last = process.communicate(timeout=60)[0].splitlines()[-1]
@@ -190,11 +196,13 @@ def test_leftovers_of_a_crash_are_removed(job, tmp_path):
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_ctrl_c_ends_at_once(job, tmp_path, second):
     many = arguments(job, tmp_path, "--json", epochs=100000)
-    process = subprocess.Popen(command(*many), stdout=subprocess.PIPE)
-    # Nobody reads what it prints, so that it soon waits in the middle of a step.
-    while int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), "little") < 60000:
-        time.sleep(0.05)
-    time.sleep(0.2)
+    process = start(many)
+    # Nobody reads what it prints, so that it soon waits in the middle of a step: once the pipe holds no more.
+    waiting = lambda: int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), "little")
+    printed = -1
+    while printed < 60000 or printed != waiting():
+        printed = waiting()
+        time.sleep(1)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)
     assert process.poll() is None
