@@ -100,8 +100,9 @@ void write_safetensors(const std::filesystem::path& file, const NamedTensors& te
   // Wide elements first, so that everything is aligned.
   std::vector<const std::pair<std::string, Tensor>*> order;
   for (const auto& each : tensors) order.push_back(&each);
-  std::ranges::stable_sort(order, std::ranges::greater{},
-                           [](const auto* each) { return bits(each->second.dtype()); });
+  std::ranges::sort(order, {}, [&](const auto* each) {
+    return std::pair(-bits(each->second.dtype()), each - tensors.data());
+  });
   nlohmann::ordered_json header;
   if (!metadata.empty()) header["__metadata__"] = metadata;
   size_t offset = 0;
