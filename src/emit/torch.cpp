@@ -14,14 +14,15 @@ namespace {
 
 /// Layers by their paths: a tree whose inner nodes are ModuleDicts.
 struct Tree {
+  std::string name;
   std::string constructor;  // of a layer; empty for a container
-  std::vector<std::pair<std::string, Tree>> children;
+  std::vector<Tree> children;
 
   Tree& child(const std::string& part) {
-    for (auto& [name, tree] : children) {
-      if (name == part) return tree;
+    for (Tree& tree : children) {
+      if (tree.name == part) return tree;
     }
-    return children.emplace_back(part, Tree{}).second;
+    return children.emplace_back(Tree{.name = part, .constructor = {}, .children = {}});
   }
 };
 
@@ -33,7 +34,8 @@ void add(Tree& root, const std::string& path, const std::string& constructor) {
 
 void write_dict(const Tree& tree, int depth, std::vector<std::string>& lines) {
   const std::string space(static_cast<size_t>(4 * depth), ' ');
-  for (const auto& [name, child] : tree.children) {
+  for (const Tree& child : tree.children) {
+    const std::string& name = child.name;
     if (!child.constructor.empty()) {
       lines.push_back(fmt::format("{}\"{}\": {},", space, name, child.constructor));
     } else {
@@ -96,7 +98,8 @@ class TorchClass {
     }
     for (const Value* value : module_.plain_tensors()) add_containers(tree, module_.path_of(value));
     std::vector<std::string> lines;
-    for (const auto& [name, child] : tree.children) {
+    for (const Tree& child : tree.children) {
+      const std::string& name = child.name;
       if (!child.constructor.empty()) {
         lines.push_back(fmt::format("self.{} = {}", name, child.constructor));
       } else if (child.children.empty()) {
