@@ -124,7 +124,7 @@ TEST(Gunzip, RefusesWhatIsLargerThanAllowed) {
 
 TEST(Deflate, ComesBack) {
   std::string bytes;
-  for (int i = 0; i < 300'000; ++i) bytes += static_cast<char>(i * i >> 5);
+  for (int64_t i = 0; i < 300'000; ++i) bytes += static_cast<char>(i * i >> 5);
   const std::string packed = deflate_raw(std::as_bytes(std::span(bytes)));
   EXPECT_EQ(inflate_raw(std::as_bytes(std::span(packed)), bytes.size()), bytes);
   EXPECT_THROW(inflate_raw(std::as_bytes(std::span(packed)), bytes.size() - 1), Error);
