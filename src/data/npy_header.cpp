@@ -106,7 +106,8 @@ class Scanner {
 void put_type(NpyHeader& header, std::string_view descr) {
   for (const NumpyType& type : kTypes) {
     // A single byte has no order, whatever stands for it.
-    if (descr == type.descr || (type.descr[0] == '|' && descr.substr(1) == type.descr.substr(1))) {
+    const bool any_order = type.descr[0] == '|' && !descr.empty();
+    if (descr == type.descr || (any_order && descr.substr(1) == type.descr.substr(1))) {
       header.dtype = type.dtype;
       return;
     }
