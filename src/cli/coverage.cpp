@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "emit/calls.h"
 #include "eval/kernel.h"
 #include "onward/error.h"
 #include "ops/op_def.h"
@@ -79,11 +80,28 @@ Coverage lowered(const std::string& domain, const std::string& op) {
   return {Kind::yes, "as it is, its gradient in operators of the standard"};
 }
 
+template <emit::Target target>
+Coverage exported(const std::string& domain, const std::string& op) {
+  if (is_gradient(domain, op)) return {Kind::yes, "the framework's own gradients"};
+  if (domain == kTrainingDomain) return {Kind::yes, "as an optimizer with its formula"};
+  for (const emit::CallRow& row : emit::calls()) {
+    if (!domain.empty() || row.op != op) continue;
+    const emit::Cell& cell = row.cell(target);
+    if (!cell.gap.empty()) return {Kind::gap, std::string(cell.gap)};
+    return {Kind::yes, "in the framework's words"};
+  }
+  return gap(domain, op);
+}
+
 constexpr CoverageColumn kColumns[] = {
     {"kernel", "a reference kernel, or plainer operators, compute it", kernel},
     {"fast", "kernels of the runtime, the fastest first", fast_kernel},
     {"gradient", "gradients of any order", gradient},
     {"lowered", "`onward lower` writes steps that have it", lowered},
+    {"torch", "`onward export --to torch` writes models that have it",
+     exported<emit::Target::torch>},
+    {"keras", "`onward export --to keras` writes models that have it",
+     exported<emit::Target::keras>},
 };
 
 /// A reason for what is there would mislead.

@@ -45,7 +45,8 @@ Expr one_hot(const VjpContext& c, const Labels& labels) {
                               unsqueeze(b.scalar(1, dtype), b.integers({0}))},
                              0);
   const Expr classes = gather(shape_of(c.input(0)), b.scalar(1, DType::i64), 0);
-  return b.add("OneHot", values({labels.safe, classes, off_on}), dtype, {{"axis", int64_t{1}}});
+  return b.add("OneHot", values({cast(labels.safe, DType::i64), classes, off_on}), dtype,
+               {{"axis", int64_t{1}}});
 }
 
 Grads nll_vjp(const VjpContext& c) {

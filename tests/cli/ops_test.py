@@ -8,7 +8,7 @@ import subprocess
 import onnx.defs
 import pytest
 
-COLUMNS = ["kernel", "fast", "gradient", "lowered"]
+COLUMNS = ["kernel", "fast", "gradient", "lowered", "torch", "keras"]
 
 
 def onward(*arguments):
@@ -42,7 +42,7 @@ def test_what_is_known_of_some(table):
     rows = {row["operator"]: row for row in table["operators"]}
     assert rows["Conv"]["fast"] == {"support": "yes", "how": "onednn, patches"}
     assert rows["Add"]["fast"] == {"support": "yes", "how": "tiles"}
-    assert [rows["Shape"][column]["support"] for column in COLUMNS] == ["yes", "fallback", "unneeded", "yes"]
+    assert [rows["Shape"][column]["support"] for column in COLUMNS] == ["yes", "fallback", "unneeded", "yes", "yes", "yes"]
     assert {rows["LSTM"][column]["support"] for column in COLUMNS} == {"gap"}
     assert rows["Adam"]["kernel"] == {"support": "yes", "how": "by plainer operators"}
     assert {"domain": "", "operator": "Upsample", "since_version": 7,

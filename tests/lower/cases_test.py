@@ -72,7 +72,7 @@ def test_values_by_reference(cases):
         if case["name"] in NOT_IN_REFERENCE:
             continue
         try:
-            wrong += differences(case, lowered.run_by_reference(case["model"], case["feeds"]), 1e-9)
+            wrong += differences(case, lowered.run_by_reference(case["model"], case["feeds"]), 1e-12)
         except Exception as failure:  # of the evaluator: named with the case
             wrong.append(f"{case['name']} ({case['shapes']}): {type(failure).__name__} {failure}")
     assert wrong == []

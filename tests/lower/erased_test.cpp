@@ -1,0 +1,98 @@
+// Every operator case whose model says nothing of shapes: lowered all the same, or refused where a
+// rank must be known.
+
+#include <gtest/gtest.h>
+
+#include "eval/interpreter.h"
+#include "grad/differentiate.h"
+#include "grad/step.h"
+#include "ir/lift.h"
+#include "lower/lower.h"
+#include "onward/error.h"
+#include "runtime/state.h"
+#include "tests/ops/case.h"
+
+namespace onward {
+namespace {
+
+TensorMap inputs_of(const Case& tested) {
+  TensorMap inputs;
+  eval::Environment environment;
+  const Model forward = case_model(tested, Shapes::fixed);
+  uint64_t seed = 1;
+  for (size_t i = 0; i < tested.inputs.size(); ++i) {
+    const Tensor tensor = case_tensor(tested.inputs[i], seed++);
+    inputs.emplace(tested.inputs[i].name, tensor);
+    environment.emplace(forward.graph->inputs()[i], tensor);
+  }
+  const auto results = eval::outputs_of(*forward.graph, std::move(environment));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string name = "u_" + forward.graph->outputs()[i]->name();
+    inputs.emplace(name, case_tensor(f64(name, results[i].dims()), seed++));
+  }
+  return inputs;
+}
+
+TensorMap run(const Model& model, const TensorMap& inputs) {
+  eval::Environment environment;
+  for (const Value* input : model.graph->inputs()) {
+    environment.emplace(input, inputs.at(input->name()));
+  }
+  const auto results = eval::outputs_of(*model.graph, std::move(environment));
+  TensorMap outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    outputs.emplace(model.graph->outputs()[i]->name(), results[i]);
+  }
+  return outputs;
+}
+
+class Erased : public testing::TestWithParam<Case> {};
+
+TEST_P(Erased, IsLoweredOrRefused) {
+  const Model model = gradient_model(GetParam(), Shapes::erased);
+  LoweredStep lowered;
+  try {
+    lowered = lower_step(model, 0);
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("must be known"), std::string::npos) << error.what();
+    return;
+  }
+  lift(lowered.model);  // as the kernels want it
+  Model step = join_step(model, 0);
+  replace_gradients(step);
+  const TensorMap inputs = inputs_of(GetParam());
+  const TensorMap expected = run(step, inputs), results = run(lowered.model, inputs);
+  for (const auto& [name, tensor] : expected) {
+    ASSERT_EQ(results.at(name).dims(), tensor.dims()) << name;
+    if (!lowered.notes.empty()) continue;  // random numbers
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      EXPECT_NEAR(results.at(name).number(i), tensor.number(i), 1e-12) << name;
+    }
+  }
+}
+
+/// Convolutions and poolings backwards become ConvTranspose, which has no kernel here: the tests in
+/// Python run them.
+bool is_run_here(const Case& tested) {
+  return tested.has_gradient && tested.error.empty() && !tested.name.starts_with("Conv") &&
+         !tested.name.starts_with("AveragePool");
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  for (const Case& each : all_cases()) {
+    if (is_run_here(each)) list.push_back(each);
+  }
+  return list;
+}
+
+std::string test_name(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.name;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Erased, testing::ValuesIn(cases()), test_name);
+
+}  // namespace
+}  // namespace onward
