@@ -51,6 +51,8 @@ bool has_tile_function(const std::string& op) {
 }
 
 Coverage fast_kernel(const std::string& domain, const std::string& op) {
+  if (is_gradient(domain, op)) return {Kind::yes, "those of its nodes"};
+  if (domain == kTrainingDomain) return {Kind::yes, "tiles"};  // its plainer operators, as one loop
   Graph scratch;
   Node* node = scratch.add_node(op, {});
   node->domain = domain;

@@ -44,6 +44,7 @@ def test_what_is_known_of_some(table):
     assert rows["Add"]["fast"] == {"support": "yes", "how": "tiles"}
     assert [rows["Shape"][column]["support"] for column in COLUMNS] == ["yes", "fallback", "unneeded", "yes", "yes", "yes"]
     assert {rows["LSTM"][column]["support"] for column in COLUMNS} == {"gap"}
+    assert rows["Adam"]["fast"] == {"support": "yes", "how": "tiles"}
     assert rows["Adam"]["kernel"] == {"support": "yes", "how": "by plainer operators"}
     assert {"domain": "", "operator": "Upsample", "since_version": 7,
             "reason": "has no rule yet: where its samples lie is not defined"} in table["unliftable_forms"]
