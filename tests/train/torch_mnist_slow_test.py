@@ -21,9 +21,11 @@ def mnist():
 
 
 def test_mnist_reaches_its_accuracy(mnist, tmp_path):
-    model, trained = example(tmp_path, "cnn"), tmp_path / "trained.onnx"
-    done("train", model, "--data", f"mnist:{mnist}", "--eval", f"mnist-test:{mnist}", "--epochs", 3,
-         "--batch", 32, "--inference", "-o", trained)
+    training, trained = tmp_path / "training.onnx", tmp_path / "trained.onnx"
+    done("prepare", example(tmp_path, "mnist"), "--loss", "softmax_cross_entropy", "--optimizer", "adam",
+         "-o", training)
+    print(done("train", training, "--data", f"mnist:{mnist}", "--eval", f"mnist-test:{mnist}",
+               "--epochs", 3, "--batch", 64, "--inference", "-o", trained).stdout)
     ours = json.loads(done("eval", trained, "--data", f"mnist-test:{mnist}", "--json").stdout)
     print(f"accuracy {ours['accuracy']}")
     assert ours["examples"] == 10_000 and ours["accuracy"] >= 0.988
