@@ -71,3 +71,42 @@ def in_float32(model):
             if attribute.name in ("to", "dtype") and attribute.i == onnx.TensorProto.DOUBLE:
                 attribute.i = onnx.TensorProto.FLOAT
     return model
+
+
+def lower(model, out, *options):
+    result = onward("lower", model, "-o", out, *options)
+    assert result.returncode == 0, result.stderr
+    return onnx.load(out)
+
+
+def compare_steps(file, batches, folder):
+    """Trains on the batches, with Onward and with the lowered steps of each training info in ONNX
+    Runtime: every output and every state of every step must be the same. Gives the last state."""
+    for step, feeds in enumerate(batches):
+        (folder / str(step)).mkdir()
+        for key, value in feeds.items():
+            write(folder / str(step) / f"{key}.input", value)
+    tool("steps", file, folder, len(batches))
+
+    sessions = []
+    for info in range(len(onnx.load(file).training_info)):
+        model = lower(file, folder / f"step{info}.onnx", "--info", info)
+        onnx.checker.check_model(model, full_check=True)
+        assert {node.domain for node in nodes_of(model.graph)} <= STANDARD_DOMAINS
+        sessions.append((session(model), {value.name for value in model.graph.input}))
+
+    state = {}  # at first what the file holds
+    for step, feeds in enumerate(batches):
+        for runtime, inputs in sessions:
+            given = {key: value for key, value in {**state, **feeds}.items() if key in inputs}
+            names = [output.name for output in runtime.get_outputs()]
+            results = dict(zip(names, runtime.run(names, given)))
+            state |= {key.removesuffix(".next"): value for key, value in results.items() if key.endswith(".next")}
+            for key, value in results.items():
+                kind = "state" if key.endswith(".next") else "output"
+                expected = read(folder / str(step) / f"{key.removesuffix('.next')}.{kind}")
+                assert value.shape == expected.shape and value.dtype == expected.dtype
+                # By norms: where a gradient is next to nothing, Adam makes much of its rounding.
+                error = np.linalg.norm(value - expected) / max(1, np.linalg.norm(expected))
+                assert error <= 1e-5, f"step {step}: {key} is off by {error:.1e}"
+    return state

@@ -31,45 +31,13 @@ EXAMPLES = [
 ]
 
 
-def lower(model, out, *options):
-    result = lowered.onward("lower", model, "-o", out, *options)
-    assert result.returncode == 0, result.stderr
-    return onnx.load(out)
-
-
 @pytest.mark.parametrize("name, count, batch", EXAMPLES, ids=[row[0] for row in EXAMPLES])
 def test_steps_equal_onwards(name, count, batch, tmp_path):
     file = tmp_path / "model.onnx"
     assert lowered.onward("example", name, "-o", file).returncode == 0
-    training = onnx.load(file)
     batches = [batch() for _ in range(count)]
-    for step, feeds in enumerate(batches):
-        (tmp_path / str(step)).mkdir()
-        for key, value in feeds.items():
-            lowered.write(tmp_path / str(step) / f"{key}.input", value)
-    lowered.tool("steps", file, tmp_path, count)
-
-    sessions = []
-    for info in range(len(training.training_info)):
-        model = lower(file, tmp_path / f"step{info}.onnx", "--info", info)
-        onnx.checker.check_model(model, full_check=True)
-        assert {node.domain for node in lowered.nodes_of(model.graph)} <= lowered.STANDARD_DOMAINS
-        sessions.append((lowered.session(model), {value.name for value in model.graph.input}))
-
-    state = {}  # at first what the file holds
-    for step, feeds in enumerate(batches):
-        for session, inputs in sessions:
-            given = {key: value for key, value in {**state, **feeds}.items() if key in inputs}
-            names = [output.name for output in session.get_outputs()]
-            results = dict(zip(names, session.run(names, given)))
-            state |= {key.removesuffix(".next"): value for key, value in results.items() if key.endswith(".next")}
-            for key, value in results.items():
-                kind = "state" if key.endswith(".next") else "output"
-                expected = lowered.read(tmp_path / str(step) / f"{key.removesuffix('.next')}.{kind}")
-                assert value.shape == expected.shape and value.dtype == expected.dtype
-                # By norms: where a gradient is next to nothing, Adam makes much of its rounding.
-                error = np.linalg.norm(value - expected) / max(1, np.linalg.norm(expected))
-                assert error <= 1e-5, f"step {step}: {key} is off by {error:.1e}"
+    state = lowered.compare_steps(file, batches, tmp_path)
+    training = onnx.load(file)
     bound = {entry.key for info in training.training_info for entry in info.update_binding}
     assert set(state) == bound
 
@@ -78,13 +46,13 @@ def test_steps_equal_onwards(name, count, batch, tmp_path):
 def test_opset_can_be_chosen(opset, tmp_path):
     file = tmp_path / "model.onnx"
     lowered.onward("example", "logistic", "-o", file)
-    model = lower(file, tmp_path / "step.onnx", "--opset", opset)
+    model = lowered.lower(file, tmp_path / "step.onnx", "--opset", opset)
     assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", opset)]
     assert model.ir_version <= 13
     onnx.checker.check_model(model, full_check=True)
     feeds = {"x": np.ones((4, 64), np.float32), "label": np.array([0, 1, 2, 3])}
     loss = lowered.session(model).run(["loss"], feeds)[0]
-    reference = lowered.session(lower(file, tmp_path / "default.onnx")).run(["loss"], feeds)[0]
+    reference = lowered.session(lowered.lower(file, tmp_path / "default.onnx")).run(["loss"], feeds)[0]
     assert abs(loss - reference) <= 1e-6
 
 
@@ -109,7 +77,7 @@ def test_documented_loop(tmp_path):
     text = (lowered.ROOT / "docs/lowering.md").read_text()
     [program] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     lowered.onward("example", "linear", "-o", tmp_path / "linear.onnx")
-    lower(tmp_path / "linear.onnx", tmp_path / "step.onnx")
+    lowered.lower(tmp_path / "linear.onnx", tmp_path / "step.onnx")
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     losses = [float(line) for line in done.stdout.split()]
     assert done.returncode == 0, done.stderr
