@@ -83,12 +83,14 @@ class TrainingChecker {
     const auto* zs = node.get<References>("zs");
     const auto* y = node.get<References>("y");
     if (!xs || !y) return;  // the schema's check has said so
-    const size_t named = xs->values.size() + (zs ? zs->values.size() : 0);
-    if (node.inputs().size() != named) {
+    std::vector<const Value*> named(xs->values.begin(), xs->values.end());
+    if (zs) named.insert(named.end(), zs->values.begin(), zs->values.end());
+    if (node.inputs().size() != named.size()) {
       report("gradient-inputs", "",
              fmt::format("it has {} inputs, but names {} values in xs and zs", node.inputs().size(),
-                         named));
+                         named.size()));
     }
+    check_independence(named, report);
     if (node.outputs().size() > xs->values.size()) {
       report("gradient-outputs", "",
              fmt::format("it has {} outputs for {} values in xs", node.outputs().size(),
@@ -108,6 +110,22 @@ class TrainingChecker {
         report("gradient-path", x->name(),
                fmt::format("'{}' depends on it only through operators without gradient: {}",
                            loss->name(), stops_between(loss, x)));
+      }
+    }
+  }
+
+  /// y is a function of xs and zs: none of them can follow from the others.
+  template <typename Report>
+  static void check_independence(const std::vector<const Value*>& named, Report report) {
+    for (const Value* value : named) {
+      if (!value->producer()) continue;
+      const ValueSet sources = dependencies(value);
+      for (const Value* other : named) {
+        if (other == value || !sources.contains(other)) continue;
+        report("gradient-independence", value->name(),
+               fmt::format("xs and zs must be independent, but it is computed from '{}'",
+                           other->name()));
+        break;
       }
     }
   }
