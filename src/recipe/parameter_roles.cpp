@@ -137,19 +137,27 @@ std::optional<std::string> operand_role(const Node& node, int input) {
   return std::nullopt;
 }
 
+/// A constant tensor, written shortly: torch gives a convolution without bias one of zeros.
+bool repeats_a_number(const Node& node, const Value& value) {
+  return is(&node, "Expand") && value.type.shape && element_count(*value.type.shape) == 1;
+}
+
 class RoleFinder {
  public:
   void follow(const Value& value, const std::string& way, int depth) {
     for (const Use& use : value.uses()) {
       if (use.input < 0) continue;
       const Node& node = *use.node;
-      if (moves(node, use.input) && depth < 100) {
+      if (repeats_a_number(node, value)) {
+        other_ = {TensorRole::other,
+                  fmt::format("a single number that Expand '{}' repeats", node.label())};
+      } else if (moves(node, use.input) && depth < 100) {
         for (const auto& output : node.outputs()) {
           if (output) follow(*output, way.empty() ? node.op : way + ", " + node.op, depth + 1);
         }
-        continue;
+      } else {
+        note(node, use.input, way);
       }
-      note(node, use.input, way);
     }
   }
 
