@@ -13,6 +13,7 @@ is made under another name and renamed when it is whole: a kill in the middle co
     tools/setup.py torch COMMAND ...   runs a command with that framework's Python first on its PATH;
     tools/setup.py tensorflow ...      each is made when it is first asked for, and takes gigabytes
     tools/setup.py mnist               prints the folder of MNIST's four files, for `mnist:FOLDER`
+    tools/setup.py frameworks          makes all that the tests against other frameworks ask for later
 """
 
 import contextlib
@@ -224,6 +225,11 @@ def main():
         return
     if kind == "mnist":
         print(mnist())
+        return
+    if kind == "frameworks":
+        for name in ("torch", "tensorflow"):
+            python_environment(name, FRAMEWORKS[name])
+        mnist()
         return
     if kind not in ("build", "tests"):
         sys.exit(__doc__)
