@@ -51,7 +51,7 @@ test-repository: ## the tests on the files themselves, which need no build
 
 # Not those of the repository, nor those that measure memory, which the sanitizers need themselves.
 test-asan: asan ## the tests under AddressSanitizer and UBSan
-	$(TESTS) $(CTEST) --test-dir build/asan --label-exclude 'repository|resources|frameworks|install|python'
+	$(TESTS) $(CTEST) --test-dir build/asan --label-exclude 'repository|resources|frameworks|install'
 
 test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
 	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)
