@@ -68,7 +68,7 @@ void run(const Options& options) {
       inputs.insert_or_assign(input->name(), random_tensor(input->type, batch));
     }
   });
-  Trainer trainer(std::move(model), {.threads = threads});
+  Trainer trainer(std::move(model), {.threads = threads, .only_metrics = true});
   trainer.step(inputs);
   const double first = since_process_start();
   std::vector<double> times;

@@ -1,5 +1,5 @@
-"""Writes the inference models that the benchmarks train: workloads.py FOLDER gives FOLDER/mlp.onnx and
-FOLDER/cnn.onnx, with the shapes that bench/peer_torch.py has."""
+"""Writes the inference models that the benchmarks train: workloads.py FOLDER gives FOLDER/mlp.onnx, cnn.onnx,
+cnn_bn.onnx and block.onnx, with the shapes that bench/peer_torch.py has."""
 
 import pathlib
 import sys
@@ -12,8 +12,8 @@ BATCH = 64
 
 
 class Network:
-    def __init__(self, name, input_dims):
-        self.name, self.nodes, self.weights = name, [], []
+    def __init__(self, name, input_dims, opset=15):
+        self.name, self.nodes, self.weights, self.opset = name, [], [], opset
         self.random = np.random.default_rng(0)
         self.input = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", *input_dims])
         self.last = "x"
@@ -29,9 +29,33 @@ class Network:
         self.nodes.append(helper.make_node(op, [self.last, *more], [output], **attributes))
         self.last = output
 
+    def constant(self, name, values):
+        self.weights.append(numpy_helper.from_array(values, name))
+        return name
+
     def conv(self, name, inputs, outputs):
         self.add("Conv", self.weight(f"{name}.weight", (outputs, inputs, 3, 3)),
                  self.weight(f"{name}.bias", (outputs, )), kernel_shape=[3, 3])
+
+    def conv_norm_relu(self, name, inputs, outputs):
+        self.add("Conv", self.weight(f"{name}.weight", (outputs, inputs, 3, 3)), kernel_shape=[3, 3],
+                 pads=[1, 1, 1, 1])
+        ones, zeros = np.ones(outputs, np.float32), np.zeros(outputs, np.float32)
+        self.add("BatchNormalization", self.constant(f"{name}.scale", ones), self.constant(f"{name}.shift", zeros),
+                 self.constant(f"{name}.mean", zeros), self.constant(f"{name}.variance", ones))
+        self.add("Relu")
+
+    def norm(self, name, size):
+        self.add("LayerNormalization", self.constant(f"{name}.scale", np.ones(size, np.float32)),
+                 self.constant(f"{name}.shift", np.zeros(size, np.float32)))
+
+    def project(self, name, inputs, outputs):
+        """A linear layer on the last dimension."""
+        self.add("MatMul", self.weight(f"{name}.weight", (inputs, outputs)))
+        self.add("Add", self.weight(f"{name}.bias", (outputs, )))
+
+    def reshape(self, shape):
+        self.add("Reshape", self.constant(f"shape_{len(self.nodes)}", np.array(shape, np.int64)))
 
     def linear(self, name, inputs, outputs):
         self.add("Gemm", self.weight(f"{name}.weight", (outputs, inputs)),
@@ -41,7 +65,7 @@ class Network:
         self.nodes[-1].output[0] = "y"
         output = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 10])
         graph = helper.make_graph(self.nodes, self.name, [self.input], [output], self.weights)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8), path)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8), path)
 
 
 def mlp():
@@ -67,6 +91,53 @@ def cnn():
     return net
 
 
+def cnn_bn():
+    """Convolutions with batch normalization, as in the first stage of a residual network."""
+    net = Network("cnn_bn", [3, 32, 32])
+    net.conv_norm_relu("conv1", 3, 32)
+    net.conv_norm_relu("conv2", 32, 64)
+    net.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    net.conv_norm_relu("conv3", 64, 64)
+    net.conv_norm_relu("conv4", 64, 64)
+    net.add("GlobalAveragePool")
+    net.add("Flatten")
+    net.linear("fc", 64, 10)
+    return net
+
+
+def block(tokens=32, size=256, heads=4):
+    """A transformer's block: attention and a wide layer, each after a normalization and added to its input."""
+    net = Network("block", [tokens, size], opset=20)
+    net.norm("norm1", size)
+    normal, parts = net.last, []
+    for part, order in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]), ("value", [0, 2, 1, 3])):
+        net.last = normal
+        net.project(part, size, size)
+        net.reshape([0, tokens, heads, size // heads])
+        net.add("Transpose", perm=order)
+        parts.append(net.last)
+    net.last = parts[0]
+    net.add("MatMul", parts[1])
+    net.add("Mul", net.constant("scale", np.float32((size // heads)**-0.5)))
+    net.add("Softmax", axis=-1)
+    net.add("MatMul", parts[2])
+    net.add("Transpose", perm=[0, 2, 1, 3])
+    net.reshape([0, tokens, size])
+    net.project("out", size, size)
+    net.add("Add", "x")
+    attended = net.last
+    net.norm("norm2", size)
+    net.project("wide", size, 4 * size)
+    net.add("Gelu")
+    net.project("narrow", 4 * size, size)
+    net.add("Add", attended)
+    net.add("Transpose", perm=[0, 2, 1])
+    net.add("GlobalAveragePool")
+    net.add("Flatten")
+    net.linear("fc", size, 10)
+    return net
+
+
 if __name__ == "__main__":
-    for make in (mlp, cnn):
+    for make in (mlp, cnn, cnn_bn, block):
         make().save(pathlib.Path(sys.argv[1]) / f"{make.__name__}.onnx")

@@ -17,6 +17,7 @@ const Case kCases[] = {
     {"Squeeze", "y = Squeeze(x, axes)", {f64("x", {2, 1, 3, 1}), i64("axes", {1, -1})}},
     {"Squeeze all", "y = Squeeze(x)", {f64("x", {2, 1, 3, 1})}},
     {"Transpose", "y = Transpose(x)", {f64("x", {2, 3, 4})}},
+    {"Transpose heads", "y = Transpose<perm = [0, 2, 1, 3]>(x)", {f64("x", {2, 3, 4, 5})}},
     {"Transpose perm", "y = Transpose<perm = [1, 2, 0]>(x)", {f64("x", {2, 3, 4})}},
     {"Unsqueeze", "y = Unsqueeze(x, axes)", {f64("x", {2, 3}), i64("axes", {0, -1})}},
     Case{"Shape", "c = Shape(x)\n y = Cast<to = 11>(c)", {f64("x", {2, 3})}}.without_gradient(),

@@ -1,5 +1,6 @@
 // Measured on this kind of machine, oneDNN reads transposed matrices faster (by a tenth to a half),
-// and BLIS those that lie as they are multiplied. Only BLIS multiplies float64.
+// and BLIS those that lie as they are multiplied. Only BLIS multiplies float64. oneDNN notices
+// where it is called by one thread of a team.
 
 #include "runtime/kernels/gemm.h"
 
@@ -39,7 +40,7 @@ void Product::run(const float* a, const float* b, float* y) const {
   if (is_trivial(*this, y)) return;
   const Blas blas(*this);
   const auto scale = static_cast<float>(alpha), keep = static_cast<float>(beta);
-  if (trans_a || trans_b) {
+  if (trans_a || trans_b || in_team) {
     dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, scale, a, blas.lda, b, blas.ldb,
                keep, y, n);
     return;

@@ -73,16 +73,49 @@ void make_gemm(Site& site) {
   });
 }
 
-/// A stack of products: a and b are matrices, or stacks of them that are broadcast.
+/// A stack of products of matrices that lie somewhere in the operands: these may be stretched, so
+/// that a matrix is read, or added to, more than once.
 struct Stack {
   Product product;
-  std::vector<int64_t> a_at, b_at;  // where each product's operands begin
+  std::vector<int64_t> a_at, b_at, y_at;  // where each product's matrices begin
+  int64_t results = 0;                    // elements of y
+
+  bool adds() const { return static_cast<int64_t>(y_at.size()) * product.m * product.n > results; }
+
+  template <typename T>
+  void run(const T* a, const T* b, T* y) const {
+    Product one = product;
+    if (adds()) {
+      std::fill_n(y, results, T(0));
+      one.beta = 1;
+    }
+    const auto run_some = [&](int64_t first, int64_t last) {
+      for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+        one.run(a + a_at[i], b + b_at[i], y + y_at[i]);
+      }
+    };
+    const auto count = static_cast<int64_t>(y_at.size());
+    const double flops = 2.0 * static_cast<double>(product.m * product.n * product.k);
+    if (std::is_same_v<T, double> || adds() || count < 2 * threads() || flops > kLargeProduct) {
+      return run_some(0, count);  // threads share each product
+    }
+    one.in_team = true;
+    parallel_for(count, flops / 30, run_some);
+  }
+
+ private:
+  static constexpr double kLargeProduct = 1e7;
 };
 
 Reason refuses_matmul(const Node& node) {
   if (static_dims(*node.input(0))->empty() || static_dims(*node.input(1))->empty())
     return "a scalar";
   return refuses_type(node);
+}
+
+Reason refuses_onednn_matmul(const Node& node) {
+  if (node.output(0)->type.dtype != DType::f32) return "oneDNN multiplies only f32";
+  return refuses_matmul(node);
 }
 
 /// Where each matrix of a broadcast stack begins.
@@ -104,38 +137,86 @@ std::vector<int64_t> starts(std::span<const int64_t> stack, std::span<const int6
   return at;
 }
 
-void make_matmul(Site& site) {
-  auto a_dims = site.input_dims(0), b_dims = site.input_dims(1), y_dims = site.output_dims(0);
-  if (b_dims.size() == 1) b_dims.push_back(1), y_dims.push_back(1);
-  if (a_dims.size() == 1) a_dims.insert(a_dims.begin(), 1), y_dims.insert(y_dims.end() - 1, 1);
-  Stack stack{.product = {.m = a_dims[a_dims.size() - 2], .n = b_dims.back(), .k = a_dims.back()}};
-  const auto outer = [](const std::vector<int64_t>& dims) {
-    return std::span(dims).first(dims.size() - 2);
-  };
-  if (b_dims.size() == 2) {
-    // One matrix for all: the stack of a is one tall matrix.
-    stack.product.m = checked_element_count(y_dims) / std::max<int64_t>(stack.product.n, 1);
-    stack.a_at = stack.b_at = {0};
-  } else {
-    stack.a_at = starts(outer(y_dims), outer(a_dims), stack.product.m * stack.product.k);
-    stack.b_at = starts(outer(y_dims), outer(b_dims), stack.product.k * stack.product.n);
+/// The operands of y = a b as stacks of matrices, with the dimension of one that stands for a
+/// vector's missing one.
+struct Matrices {
+  std::vector<int64_t> a, b, y;
+
+  Matrices(std::vector<int64_t> a_dims, std::vector<int64_t> b_dims, std::vector<int64_t> y_dims)
+      : a(std::move(a_dims)), b(std::move(b_dims)), y(std::move(y_dims)) {
+    if (b.size() == 1) b.push_back(1), y.push_back(1);
+    if (a.size() == 1) a.insert(a.begin(), 1), y.insert(y.end() - 1, 1);
   }
-  const SlotIndex a = site.input(0), b = site.input(1), y = site.output(0);
+
+  int64_t m() const { return a[a.size() - 2]; }
+  int64_t k() const { return a.back(); }
+  int64_t n() const { return b.back(); }
+  /// One matrix for all, and a not stretched: the stacks of a and y are one tall matrix each.
+  bool is_tall() const { return b.size() == 2 && std::ranges::equal(outer(a), outer(y)); }
+  int64_t rows() const { return checked_element_count(std::span(y).first(y.size() - 1)); }
+
+  std::vector<int64_t> a_at() const { return starts(outer(y), outer(a), m() * k()); }
+  std::vector<int64_t> b_at() const { return starts(outer(y), outer(b), k() * n()); }
+  std::vector<int64_t> y_at() const { return starts(outer(y), outer(y), m() * n()); }
+
+ private:
+  static std::span<const int64_t> outer(const std::vector<int64_t>& dims) {
+    return std::span(dims).first(dims.size() - 2);
+  }
+};
+
+void plan_stack(Site& site, Stack stack, size_t a_input, size_t b_input) {
+  stack.results = checked_element_count(site.output_dims(0));
+  const SlotIndex a = site.input(a_input), b = site.input(b_input), y = site.output(0);
   as_float(site.dtype(), [&]<typename T>(T) {
-    site.action([=](const Run& run) {
-      const Product& product = stack.product;
-      for (size_t i = 0; i < stack.a_at.size(); ++i) {
-        product.run(run.at<T>(a) + stack.a_at[i], run.at<T>(b) + stack.b_at[i],
-                    run.at<T>(y) + static_cast<int64_t>(i) * product.m * product.n);
-      }
-    });
+    site.action([=](const Run& run) { stack.run(run.at<T>(a), run.at<T>(b), run.at<T>(y)); });
   });
+}
+
+Product one_product(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k) {
+  return {.trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k};
+}
+
+void make_matmul(Site& site) {
+  const Matrices all(site.input_dims(0), site.input_dims(1), site.output_dims(0));
+  if (all.is_tall()) {
+    const Product product = one_product(false, false, all.rows(), all.n(), all.k());
+    return plan_stack(site, {product, {0}, {0}, {0}}, 0, 1);
+  }
+  const Product product = one_product(false, false, all.m(), all.n(), all.k());
+  plan_stack(site, {product, all.a_at(), all.b_at(), all.y_at()}, 0, 1);
+}
+
+// MatMulGradA(a, b, dy) = dy b^T
+void make_matmul_grad_a(Site& site) {
+  const Matrices all(site.input_dims(0), site.input_dims(1), site.input_dims(2));
+  if (all.is_tall()) {
+    const Product product = one_product(false, true, all.rows(), all.k(), all.n());
+    return plan_stack(site, {product, {0}, {0}, {0}}, 2, 1);
+  }
+  const Product product = one_product(false, true, all.m(), all.k(), all.n());
+  plan_stack(site, {product, all.y_at(), all.b_at(), all.a_at()}, 2, 1);
+}
+
+// MatMulGradB(a, b, dy) = a^T dy
+void make_matmul_grad_b(Site& site) {
+  const Matrices all(site.input_dims(0), site.input_dims(1), site.input_dims(2));
+  if (all.is_tall()) {
+    const Product product = one_product(true, false, all.k(), all.n(), all.rows());
+    return plan_stack(site, {product, {0}, {0}, {0}}, 0, 2);
+  }
+  const Product product = one_product(true, false, all.k(), all.n(), all.m());
+  plan_stack(site, {product, all.a_at(), all.y_at(), all.b_at()}, 0, 2);
 }
 
 constexpr KernelChoice kChoices[] = {
     {"Gemm", "onednn", refuses_onednn, make_gemm},
     {"Gemm", "blis", refuses_type, make_gemm},
     {"MatMul", "blis", refuses_matmul, make_matmul},
+    {"MatMulGradA", "onednn", refuses_onednn_matmul, make_matmul_grad_a, "onward"},
+    {"MatMulGradA", "blis", refuses_matmul, make_matmul_grad_a, "onward"},
+    {"MatMulGradB", "onednn", refuses_onednn_matmul, make_matmul_grad_b, "onward"},
+    {"MatMulGradB", "blis", refuses_matmul, make_matmul_grad_b, "onward"},
 };
 
 }  // namespace

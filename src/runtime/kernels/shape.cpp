@@ -1,8 +1,9 @@
 // Operators that move elements, or only say otherwise what shape they have.
 
-#include <cstring>
+#include <algorithm>
 
 #include "runtime/kernel.h"
+#include "runtime/parallel.h"
 #include "runtime/reorder.h"
 
 namespace onward {
@@ -36,21 +37,123 @@ std::optional<Swap> as_swap(std::span<const int64_t> dims, std::span<const int64
   return swap;
 }
 
-std::optional<Swap> swap_of(const Node& node) {
-  const auto dims = *static_dims(*node.input(0));
+std::vector<int64_t> permutation_of(const Node& node) {
+  if (const auto* given = node.get<std::vector<int64_t>>("perm")) return *given;
   std::vector<int64_t> permutation;
-  if (const auto* given = node.get<std::vector<int64_t>>("perm")) {
-    permutation = *given;
-  } else {
-    for (size_t d = dims.size(); d-- > 0;) permutation.push_back(static_cast<int64_t>(d));
+  for (size_t d = static_dims(*node.input(0))->size(); d-- > 0;) {
+    permutation.push_back(static_cast<int64_t>(d));
   }
-  return as_swap(dims, permutation);
+  return permutation;
+}
+
+std::optional<Swap> swap_of(const Node& node) {
+  return as_swap(*static_dims(*node.input(0)), permutation_of(node));
+}
+
+Reason refuses_width(const Node& node) {
+  const int width = bits(node.output(0)->type.dtype);
+  return width == 8 || width == 16 || width == 32 || width == 64 ? ""
+                                                                 : "elements of an unusual width";
 }
 
 Reason refuses_transpose(const Node& node) {
-  const int width = bits(node.output(0)->type.dtype);
-  if (width < 8 || width > 64) return "elements of an unusual width";
+  if (Reason width = refuses_width(node); !width.empty()) return width;
   return swap_of(node) ? "" : "more than two runs of dimensions are moved";
+}
+
+/// A tensor each of whose elements is found in another one by steps: a transpose, or a broadcast.
+struct SteppedCopy {
+  std::vector<int64_t> dims;   // of the result
+  std::vector<int64_t> steps;  // through the source, in elements, for each of them
+
+  /// Neighbouring dimensions that are stepped through as one become one.
+  void join_dimensions() {
+    std::vector<int64_t> joined_dims, joined_steps;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] == 1) continue;
+      if (!joined_dims.empty() && joined_steps.back() == steps[d] * dims[d]) {
+        joined_dims.back() *= dims[d];
+        joined_steps.back() = steps[d];
+      } else {
+        joined_dims.push_back(dims[d]);
+        joined_steps.push_back(steps[d]);
+      }
+    }
+    if (joined_dims.empty()) joined_dims = {1}, joined_steps = {1};
+    dims = std::move(joined_dims);
+    steps = std::move(joined_steps);
+  }
+
+  template <typename T>
+  void run(const T* from, T* to) const {
+    const size_t inner = dims.size() - 1;
+    const int64_t n = dims[inner], step = steps[inner];
+    const int64_t rows = n == 0 ? 0 : checked_element_count(dims) / n;
+    const double cost = static_cast<double>(n) * (step > 1 ? 1.5 : 0.3) + 5;
+    parallel_for(rows, cost, [&](int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; ++row) {
+        int64_t rest = row, offset = 0;
+        for (size_t d = inner; d-- > 0;) {
+          offset += rest % dims[d] * steps[d];
+          rest /= dims[d];
+        }
+        T* y = to + row * n;
+        const T* x = from + offset;
+        if (step == 1) {
+          std::copy_n(x, n, y);
+        } else if (step == 0) {
+          std::fill_n(y, n, *x);
+        } else {
+          for (int64_t i = 0; i < n; ++i) y[i] = x[i * step];
+        }
+      }
+    });
+  }
+};
+
+void plan_copy(Site& site, SteppedCopy copy) {
+  copy.join_dimensions();
+  const SlotIndex x = site.input(0), y = site.output(0);
+  const auto as = [&]<typename T>(T) {
+    site.action([=](const Run& run) { copy.run(run.at<T>(x), run.at<T>(y)); });
+  };
+  switch (bits(site.dtype())) {
+    case 8:
+      return as(uint8_t{});
+    case 16:
+      return as(uint16_t{});
+    case 32:
+      return as(uint32_t{});
+    default:
+      return as(uint64_t{});
+  }
+}
+
+std::vector<int64_t> steps_through(std::span<const int64_t> dims) {
+  std::vector<int64_t> steps(dims.size());
+  int64_t step = 1;
+  for (size_t d = dims.size(); d-- > 0; step *= dims[d]) steps[d] = step;
+  return steps;
+}
+
+void make_stepped_transpose(Site& site) {
+  const std::vector<int64_t> steps = steps_through(site.input_dims(0));
+  SteppedCopy copy{.dims = site.output_dims(0)};
+  for (const int64_t from : permutation_of(site.node())) {
+    copy.steps.push_back(steps[static_cast<size_t>(from)]);
+  }
+  plan_copy(site, std::move(copy));
+}
+
+void make_expand(Site& site) {
+  const auto from = site.input_dims(0), to = site.output_dims(0);
+  const std::vector<int64_t> steps = steps_through(from);
+  SteppedCopy copy{.dims = to, .steps = std::vector<int64_t>(to.size(), 0)};
+  const size_t missing = to.size() - from.size();
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] != 1) copy.steps[missing + d] = steps[d];
+  }
+  plan_copy(site, std::move(copy));
 }
 
 void make_transpose(Site& site) {
@@ -65,11 +168,13 @@ void make_transpose(Site& site) {
 }
 
 constexpr KernelChoice kChoices[] = {
+    {"Expand", "steps", refuses_width, make_expand},
     {"Flatten", "view", accepts, make_view},
     {"Identity", "view", accepts, make_view},
     {"Reshape", "view", accepts, make_view},
     {"Squeeze", "view", accepts, make_view},
     {"Transpose", "blocks", refuses_transpose, make_transpose},
+    {"Transpose", "steps", refuses_width, make_stepped_transpose},
     {"Unsqueeze", "view", accepts, make_view},
 };
 
