@@ -44,7 +44,8 @@ class Differentiation {
 
   /// Gives each output of the Gradient node with the value that takes its place.
   std::vector<std::pair<Value*, Value*>> run() {
-    const std::vector<Node*> path = nodes_on_the_way();
+    std::vector<Node*> path = nodes_on_the_way();
+    if (expand_without_rule(path)) path = nodes_on_the_way();
     refuse_operators_without_gradient(path);
     add(y_, ones_like(builder_.expr(y_)));
     for (auto node = path.rbegin(); node != path.rend(); ++node) step_back(**node);
@@ -108,6 +109,28 @@ class Differentiation {
     }
     std::reverse(path.begin(), path.end());
     return path;
+  }
+
+  /// Internal operators without a rule are differentiated as what they stand for: true where there
+  /// were any. They come from an earlier Gradient, whose results are nodes of their own: neither a
+  /// binding nor this Gradient names what they give.
+  bool expand_without_rule(const std::vector<Node*>& path) {
+    bool any = false;
+    for (Node* node : path) {
+      const OpDef* definition = find_op_def(*node);
+      if (!definition || definition->vjp || definition->no_gradient || !definition->expansion ||
+          node->domain != kInternalDomain) {
+        continue;
+      }
+      Builder before(graph_, node, names_, "d_");
+      const std::vector<Expr> results = definition->expansion(ExpandContext(*node, before));
+      for (size_t i = 0; i < node->outputs().size(); ++i) {
+        if (node->output(i)) graph_.replace_uses(node->output(i), results.at(i).value());
+      }
+      graph_.remove_node(node);
+      any = true;
+    }
+    return any;
   }
 
   static void refuse_operators_without_gradient(const std::vector<Node*>& path) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/families.h"
 
 namespace onward {
@@ -24,51 +26,93 @@ class Channels {
   Expr vector_, spread_;
 };
 
-// y = (x - mean) * scale / sqrt(var + epsilon) + bias, with the statistics given.
-Grads frozen_batch_norm(const VjpContext& c) {
-  const Expr x = c.input(0), scale = c.input(1), mean = c.input(3), var = c.input(4),
-             dy = c.grad(0);
-  const Channels channels(x, scale);
-  const Expr inverse = 1 / sqrt(var + epsilon(c));
-  const Expr centered = x - channels.spread(mean);
-  const Expr sum_dy = channels.sum(dy), sum_dy_centered = channels.sum(dy * centered);
-  return {dy * channels.spread(scale * inverse), sum_dy_centered * inverse, sum_dy,
-          -(sum_dy * scale * inverse),
-          -0.5 * (sum_dy_centered * scale * inverse * inverse * inverse)};
+/// Averages over all but the channels, and what follows from them.
+struct BatchStatistics {
+  Expr n;         // elements a channel
+  Expr centered;  // x - mean
+  Expr inverse;   // 1 / sqrt(var + epsilon), a vector
+
+  BatchStatistics(Expr x, Expr scale, const Channels& channels, double epsilon)
+      : n(size(x) / size(scale)),
+        centered(x - channels.sum_spread(x) / n),
+        inverse(1 / sqrt(channels.sum(centered * centered) / n + epsilon)) {}
+
+ private:
+  static Expr size(Expr value) {
+    return cast(value.builder().add("Size", {value.value()}, DType::i64), value.dtype());
+  }
+};
+
+// BatchNormGrad(dy, x, scale, mean, var) gives dx, dscale and dbias of y = xhat * scale + bias.
+// With the statistics given: xhat = (x - mean) / sqrt(var + epsilon). Without, they are those of
+// the batch, over n elements a channel, and move with x:
+//   dx = scale / sqrt(var + epsilon) * (dy - sum(dy) / n - xhat * sum(dy * xhat) / n)
+std::vector<Expr> batch_norm_grad(const VjpContext& c, bool frozen) {
+  const Expr x = c.input(0), scale = c.input(1);
+  std::vector<Value*> inputs = values({c.grad(0), x, scale});
+  if (frozen) {
+    inputs.push_back(c.input(3).value());
+    inputs.push_back(c.input(4).value());
+  }
+  return c.builder().add_many("BatchNormGrad", kInternalDomain, std::move(inputs),
+                              {x.dtype(), scale.dtype(), c.input(2).dtype()},
+                              {{"epsilon", c.node().float_or("epsilon", 1e-5F)}});
 }
 
-// The statistics are those of the batch, over n elements a channel, so that they move with x:
-//   dx = scale / sqrt(var + epsilon) * (dy - sum(dy) / n - xhat * sum(dy * xhat) / n)
+std::vector<Expr> batch_norm_grad_expansion(const ExpandContext& c) {
+  const Expr dy = c.input(0), x = c.input(1), scale = c.input(2);
+  const double epsilon = static_cast<double>(c.node().float_or("epsilon", 1e-5F));
+  const Channels channels(x, scale);
+  if (c.has_input(3)) {
+    const Expr inverse = 1 / sqrt(c.input(4) + epsilon);
+    const Expr centered = x - channels.spread(c.input(3));
+    return {dy * channels.spread(scale * inverse), channels.sum(dy * centered) * inverse,
+            channels.sum(dy)};
+  }
+  const BatchStatistics batch(x, scale, channels, epsilon);
+  const Expr xhat = batch.centered * channels.spread(batch.inverse);
+  const Expr sum_dy = channels.sum_spread(dy), sum_dy_xhat = channels.sum_spread(dy * xhat);
+  return {channels.spread(scale * batch.inverse) *
+              (dy - sum_dy / batch.n - xhat * (sum_dy_xhat / batch.n)),
+          channels.sum(dy * xhat), channels.sum(dy)};
+}
+
+/// dx, dscale and dbias; biases have the shape of scales.
+std::vector<InferredOutput> batch_norm_grad_types(const Node& node, const KnownData&) {
+  const Type& scale = node.input(2)->type;
+  return {{.type = node.input(1)->type}, {.type = scale}, {.type = scale}};
+}
+
+// y = (x - mean) * scale / sqrt(var + epsilon) + bias, with the statistics given, which have
+// gradients too.
+Grads frozen_batch_norm(const VjpContext& c) {
+  const Expr scale = c.input(1), inverse = 1 / sqrt(c.input(4) + epsilon(c));
+  const std::vector<Expr> grads = batch_norm_grad(c, true);
+  const Expr factor = scale * inverse;
+  return {grads[0], grads[1], grads[2], -(grads[2] * factor), -0.5 * (grads[1] * factor * inverse)};
+}
+
 // Outputs 1 and 2 are running averages: running * momentum + batch * (1 - momentum).
 Grads batch_norm_in_training(const VjpContext& c) {
-  const Expr x = c.input(0), scale = c.input(1);
-  const Channels channels(x, scale);
-  const auto size = [&](Expr value) {
-    return cast(c.builder().add("Size", {value.value()}, DType::i64), x.dtype());
-  };
-  const Expr n = size(x) / size(scale);
-  const Expr centered = x - channels.sum_spread(x) / n;
-  const Expr var = channels.sum(centered * centered) / n;
-  const Expr inverse = 1 / sqrt(var + epsilon(c));
-  const double momentum = static_cast<double>(c.node().float_or("momentum", 0.9F));
-
   Grads grads(5);
-  const auto add_to_dx = [&](Expr more) { grads[0] = grads[0] ? *grads[0] + more : more; };
   if (c.has_grad(0)) {
-    const Expr dy = c.grad(0), xhat = centered * channels.spread(inverse);
-    const Expr sum_dy = channels.sum_spread(dy), sum_dy_xhat = channels.sum_spread(dy * xhat);
-    add_to_dx(channels.spread(scale * inverse) * (dy - sum_dy / n - xhat * (sum_dy_xhat / n)));
-    grads[1] = channels.sum(dy * xhat);
-    grads[2] = channels.sum(dy);
+    const std::vector<Expr> of_y = batch_norm_grad(c, false);
+    std::copy(of_y.begin(), of_y.end(), grads.begin());
   }
+  if (!c.has_grad(1) && !c.has_grad(2)) return grads;
+  const Expr x = c.input(0);
+  const Channels channels(x, c.input(1));
+  const BatchStatistics batch(x, c.input(1), channels, epsilon(c));
+  const double momentum = static_cast<double>(c.node().float_or("momentum", 0.9F));
+  const auto add_to_dx = [&](Expr more) { grads[0] = grads[0] ? *grads[0] + more : more; };
   if (c.has_grad(1)) {
     const Expr g = c.grad(1);
-    add_to_dx(expand(channels.spread((1 - momentum) * g) / n, shape_of(x)));
+    add_to_dx(expand(channels.spread((1 - momentum) * g) / batch.n, shape_of(x)));
     grads[3] = momentum * g;
   }
   if (c.has_grad(2)) {
     const Expr g = c.grad(2);
-    add_to_dx(channels.spread((1 - momentum) * g) * (2 * centered / n));
+    add_to_dx(channels.spread((1 - momentum) * g) * (2 * batch.centered / batch.n));
     grads[4] = momentum * g;
   }
   return grads;
@@ -93,36 +137,86 @@ Expr axes_from(Expr x, int64_t axis) {
                DType::i64);
 }
 
-// y = xhat * scale + bias with xhat = (x - mean) / sqrt(var + epsilon) over the axes from `axis`
-// on. With g = dy * scale: dx = (g - mean(g) - xhat * mean(g * xhat)) / sqrt(var + epsilon). The
-// mean and the inverse deviation, outputs 1 and 2, pass gradients too.
+/// Averages over the axes from `axis` on, and what follows from them.
+struct RowStatistics {
+  Expr axes;
+  Expr inverse;  // 1 / sqrt(var + epsilon)
+  Expr xhat;     // (x - mean) * inverse
+
+  RowStatistics(Expr x, const Node& node)
+      : RowStatistics(x, axes_from(x, node.int_or("axis", -1)),
+                      static_cast<double>(node.float_or("epsilon", 1e-5F))) {}
+
+  Expr average(Expr value) const { return mean(value, axes, KeepDims::yes); }
+
+ private:
+  RowStatistics(Expr x, Expr over, double epsilon)
+      : axes(over), inverse(x), xhat(x - mean(x, over, KeepDims::yes)) {
+    inverse = 1 / sqrt(average(xhat * xhat) + epsilon);
+    xhat = xhat * inverse;
+  }
+};
+
+// LayerNormGrad(dy, x, scale, bias) gives dx, dscale and dbias of y = xhat * scale + bias with
+// xhat = (x - mean) / sqrt(var + epsilon) over the axes from `axis` on. With g = dy * scale:
+//   dx = (g - mean(g) - xhat * mean(g * xhat)) / sqrt(var + epsilon)
+std::vector<Expr> layer_norm_grad_expansion(const ExpandContext& c) {
+  const Expr dy = c.input(0), x = c.input(1), scale = c.input(2);
+  const RowStatistics row(x, c.node());
+  const Expr g = dy * scale;
+  std::vector<Expr> grads = {
+      row.inverse * (g - row.average(g) - row.xhat * row.average(g * row.xhat)),
+      sum_to(dy * row.xhat, shape_of(scale))};
+  if (c.has_input(3)) grads.push_back(sum_to(dy, shape_of(c.input(3))));
+  return grads;
+}
+
+std::vector<InferredOutput> layer_norm_grad_types(const Node& node, const KnownData&) {
+  std::vector<InferredOutput> types;
+  for (size_t i = 1; i < node.inputs().size(); ++i) types.push_back({.type = node.input(i)->type});
+  return types;
+}
+
+// The mean and the inverse deviation, outputs 1 and 2, pass gradients too.
 Grads layer_norm_vjp(const VjpContext& c) {
   const Expr x = c.input(0), scale = c.input(1);
-  const Expr axes = axes_from(x, c.attribute("axis", -1));
-  const auto average = [&](Expr value) { return mean(value, axes, KeepDims::yes); };
-  const Expr centered = x - average(x);
-  const Expr inverse = 1 / sqrt(average(centered * centered) + epsilon(c));
-  const Expr xhat = centered * inverse;
-
   Grads grads(3);
-  const auto add_to_dx = [&](Expr more) { grads[0] = grads[0] ? *grads[0] + more : more; };
   if (c.has_grad(0)) {
-    const Expr dy = c.grad(0), g = dy * scale;
-    add_to_dx(inverse * (g - average(g) - xhat * average(g * xhat)));
-    grads[1] = sum_to(dy * xhat, shape_of(scale));
-    if (c.has_input(2)) grads[2] = sum_to(dy, shape_of(c.input(2)));
+    std::vector<Value*> inputs = values({c.grad(0), x, scale});
+    std::vector<DType> dtypes = {x.dtype(), scale.dtype()};
+    if (c.has_input(2)) {
+      inputs.push_back(c.input(2).value());
+      dtypes.push_back(c.input(2).dtype());
+    }
+    const auto of_y = c.builder().add_many(
+        "LayerNormGrad", kInternalDomain, std::move(inputs), dtypes,
+        {{"axis", c.attribute("axis", -1)}, {"epsilon", c.node().float_or("epsilon", 1e-5F)}});
+    std::copy(of_y.begin(), of_y.end(), grads.begin());
   }
-  const Expr count = cast(c.builder().add("Size", {x.value()}, DType::i64), x.dtype()) /
-                     cast(c.builder().add("Size", {inverse.value()}, DType::i64), x.dtype());
+  if (!c.has_grad(1) && !c.has_grad(2)) return grads;
+  const RowStatistics row(x, c.node());
+  const auto add_to_dx = [&](Expr more) { grads[0] = grads[0] ? *grads[0] + more : more; };
+  const auto size = [&](Expr value) {
+    return cast(c.builder().add("Size", {value.value()}, DType::i64), x.dtype());
+  };
+  const Expr count = size(x) / size(row.inverse);
   if (c.has_grad(1)) add_to_dx(expand(cast(c.grad(1), x.dtype()) / count, shape_of(x)));
   if (c.has_grad(2)) {
-    add_to_dx(-(cast(c.grad(2), x.dtype()) * inverse * inverse * xhat / count));
+    add_to_dx(-(cast(c.grad(2), x.dtype()) * row.inverse * row.inverse * row.xhat / count));
   }
   return grads;
 }
 
 const OpDef kOps[] = {
+    {.name = "BatchNormGrad",
+     .domain = kInternalDomain,
+     .expansion = batch_norm_grad_expansion,
+     .types = batch_norm_grad_types},
     {.name = "BatchNormalization", .vjp = batch_norm_vjp},
+    {.name = "LayerNormGrad",
+     .domain = kInternalDomain,
+     .expansion = layer_norm_grad_expansion,
+     .types = layer_norm_grad_types},
     {.name = "LayerNormalization", .vjp = layer_norm_vjp},
 };
 

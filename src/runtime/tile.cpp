@@ -46,4 +46,18 @@ const RowFunctions<double>& row_functions<double>() {
   return rows;
 }
 
+template <>
+const NormRows<float>& norm_rows<float>() {
+  static const NormRows<float>& rows =
+      has_avx2() ? with_avx2::norm_rows_f32() : any_machine::norm_rows_f32();
+  return rows;
+}
+
+template <>
+const NormRows<double>& norm_rows<double>() {
+  static const NormRows<double>& rows =
+      has_avx2() ? with_avx2::norm_rows_f64() : any_machine::norm_rows_f64();
+  return rows;
+}
+
 }  // namespace onward

@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/norm_rows.h"
 #include "runtime/rows.h"
 #include "runtime/tile.h"
 
@@ -19,11 +20,15 @@ namespace any_machine {
 std::span<const TileEntry> tile_entries();
 const RowFunctions<float>& rows_f32();
 const RowFunctions<double>& rows_f64();
+const NormRows<float>& norm_rows_f32();
+const NormRows<double>& norm_rows_f64();
 }  // namespace any_machine
 namespace with_avx2 {
 std::span<const TileEntry> tile_entries();
 const RowFunctions<float>& rows_f32();
 const RowFunctions<double>& rows_f64();
+const NormRows<float>& norm_rows_f32();
+const NormRows<double>& norm_rows_f64();
 }  // namespace with_avx2
 
 }  // namespace onward
