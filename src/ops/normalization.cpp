@@ -173,7 +173,9 @@ std::vector<Expr> layer_norm_grad_expansion(const ExpandContext& c) {
 
 std::vector<InferredOutput> layer_norm_grad_types(const Node& node, const KnownData&) {
   std::vector<InferredOutput> types;
-  for (size_t i = 1; i < node.inputs().size(); ++i) types.push_back({.type = node.input(i)->type});
+  for (const size_t i : {1U, 2U, 3U}) {
+    if (node.input(i)) types.push_back({.type = node.input(i)->type});
+  }
   return types;
 }
 

@@ -11,7 +11,9 @@ constexpr Pass kPasses[] = {
     {"share-subgraphs", share_subgraphs},  // what rules asked for twice
     {"fuse-transposes", fuse_transposes},  // into the products that read them
     {"save-pool-taps", save_pool_taps},    // pooling and its way back, chosen together
-    {"drop-dead-nodes", drop_dead_nodes},  // gradients nobody asked for
+    {"save-probabilities", save_probabilities},  // the softmax loss and its way back
+    {"save-statistics", save_statistics},        // normalization, its way back, and a Relu between
+    {"drop-dead-nodes", drop_dead_nodes},        // gradients nobody asked for
 };
 
 }  // namespace

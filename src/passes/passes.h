@@ -42,6 +42,8 @@ void simplify(PassContext& c);
 void share_subgraphs(PassContext& c);
 void fuse_transposes(PassContext& c);
 void save_pool_taps(PassContext& c);
+void save_probabilities(PassContext& c);
+void save_statistics(PassContext& c);
 void drop_dead_nodes(PassContext& c);
 
 /// The dimensions of a value, where all are known.

@@ -62,7 +62,10 @@ void make_reference(Site& site);
 // One list a family.
 std::span<const KernelChoice> conv_choices();
 std::span<const KernelChoice> indexing_choices();
+std::span<const KernelChoice> layer_normalization_choices();
+std::span<const KernelChoice> loss_choices();
 std::span<const KernelChoice> matmul_choices();
+std::span<const KernelChoice> normalization_choices();
 std::span<const KernelChoice> pool_choices();
 std::span<const KernelChoice> reduction_choices();
 std::span<const KernelChoice> shape_choices();

@@ -22,14 +22,15 @@ struct WayBack {
 template <typename T>
 struct NormRows {
   using Apply = void (*)(const T* x, T* y, const Affine<T>& affine, int64_t rows, int64_t n);
-  using AddProducts = void (*)(T* sum, T* product, const T* dy, const T* x,
-                               const Affine<T>& affine, int64_t rows, int64_t n);
+  using AddProducts = void (*)(T* sum, T* product, const T* dy, const T* x, const Affine<T>& affine,
+                               int64_t rows, int64_t n);
   using Back = void (*)(const T* dy, const T* x, T* dx, const Affine<T>& affine,
                         const WayBack<T>& back, int64_t rows, int64_t n);
 
-  /// sum += x, and sum += (x - mean)^2, over all rows.
+  /// sum += x, over all rows.
   void (*add)(T* sum, const T* x, int64_t rows, int64_t n);
-  void (*add_squares)(T* sum, const T* x, const T* mean, int64_t rows, int64_t n);
+  /// sum += x - center, squares += (x - center)^2
+  void (*add_differences)(T* sum, T* squares, const T* x, const T* center, int64_t rows, int64_t n);
   /// The second of each pair is for a Relu that follows: y is cut off at zero, and dy counts only
   /// where y is positive, which x tells.
   Apply apply[2];
@@ -51,8 +52,8 @@ struct NormRows {
   RowSums (*row_products)(const T* dy, const T* x, T mean, T inverse, const T* scale, T* dscale,
                           T* dshift, int64_t n);
   /// dx = inverse * (dy * scale - mean_g - xhat * mean_g_xhat)
-  void (*row_back)(const T* dy, const T* x, T* dx, T mean, T inverse, const T* scale,
-                   RowSums means, int64_t n);
+  void (*row_back)(const T* dy, const T* x, T* dx, T mean, T inverse, const T* scale, RowSums means,
+                   int64_t n);
 };
 
 template <typename T>

@@ -60,4 +60,18 @@ const NormRows<double>& norm_rows<double>() {
   return rows;
 }
 
+template <>
+const SoftmaxRows<float>& softmax_rows<float>() {
+  static const SoftmaxRows<float>& rows =
+      has_avx2() ? with_avx2::softmax_rows_f32() : any_machine::softmax_rows_f32();
+  return rows;
+}
+
+template <>
+const SoftmaxRows<double>& softmax_rows<double>() {
+  static const SoftmaxRows<double>& rows =
+      has_avx2() ? with_avx2::softmax_rows_f64() : any_machine::softmax_rows_f64();
+  return rows;
+}
+
 }  // namespace onward

@@ -5,6 +5,7 @@
 
 #include "runtime/norm_rows.h"
 #include "runtime/rows.h"
+#include "runtime/softmax_rows.h"
 #include "runtime/tile.h"
 
 namespace onward {
@@ -22,6 +23,8 @@ const RowFunctions<float>& rows_f32();
 const RowFunctions<double>& rows_f64();
 const NormRows<float>& norm_rows_f32();
 const NormRows<double>& norm_rows_f64();
+const SoftmaxRows<float>& softmax_rows_f32();
+const SoftmaxRows<double>& softmax_rows_f64();
 }  // namespace any_machine
 namespace with_avx2 {
 std::span<const TileEntry> tile_entries();
@@ -29,6 +32,8 @@ const RowFunctions<float>& rows_f32();
 const RowFunctions<double>& rows_f64();
 const NormRows<float>& norm_rows_f32();
 const NormRows<double>& norm_rows_f64();
+const SoftmaxRows<float>& softmax_rows_f32();
+const SoftmaxRows<double>& softmax_rows_f64();
 }  // namespace with_avx2
 
 }  // namespace onward

@@ -24,6 +24,11 @@ const Case kCases[] = {
     {"SoftmaxCrossEntropyLoss of images",
      "y = SoftmaxCrossEntropyLoss(x, labels)",
      {f64("x", {2, 3, 2}), i64("labels", {2, 2}, {0, 2, 1, 1})}},
+    {"SoftmaxCrossEntropyLoss of images, ignored and weighted",
+     "y = SoftmaxCrossEntropyLoss<ignore_index = 2, reduction = \"none\">(x, labels, w)",
+     {f64("x", {2, 3, 2, 2}), i64("labels", {2, 2, 2}, {0, 2, 1, 1, 2, 0, 0, 1}),
+      f64("w", {3}, 0.5, 2)},
+     {"x"}},
     Case{"SoftmaxCrossEntropyLoss with log_prob",
          "y, p = SoftmaxCrossEntropyLoss(x, labels)",
          {f64("x", {4, 3}), i64("labels", {0, 2, 1, 1})}}

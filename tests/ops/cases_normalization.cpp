@@ -23,6 +23,46 @@ const Case kCases[] = {
          {f64("x", {4, 2, 3}), f64("scale", {2}), f64("bias", {2}), f64("mean", {2}),
           f64("var", {2}, 0.5, 2)}}
         .giving({"y", "m", "v"}),
+    Case{"BatchNormalization frozen Relu",
+         "h = BatchNormalization(x, scale, bias, mean, var)\ny = Relu(h)",
+         {f64("x", {4, 3, 2, 2}), f64("scale", {3}), f64("bias", {3}), f64("mean", {3}),
+          f64("var", {3}, 0.5, 2)},
+         {"x", "scale", "bias"}}
+        .not_smooth(),
+    Case{"BatchNormalization batch Relu",
+         "h, m, v = BatchNormalization<training_mode = 1>(x, scale, bias, mean, var)\ny = Relu(h)",
+         {f64("x", {6, 3, 5, 5}), f64("scale", {3}), f64("bias", {3}), f64("mean", {3}),
+          f64("var", {3}, 0.5, 2)},
+         {"x", "scale", "bias"}}
+        .not_smooth(),
+    Case{"BatchNormalization batch Relu of vectors",
+         "h, m, v = BatchNormalization<training_mode = 1>(x, scale, bias, mean, var)\ny = Relu(h)",
+         {f64("x", {40, 7}), f64("scale", {7}), f64("bias", {7}), f64("mean", {7}),
+          f64("var", {7}, 0.5, 2)},
+         {"x", "scale", "bias"}}
+        .not_smooth(),
+    // Convolutions hand on images with their channels last.
+    Case{"BatchNormalization between convolutions",
+         "a = Conv(x, w)\n"
+         "h, m, v = BatchNormalization<training_mode = 1>(a, scale, bias, mean, var)\n"
+         "r = Relu(h)\ny = Conv(r, w2)",
+         {f64("x", {2, 2, 4, 4}), f64("w", {5, 2, 2, 2}), f64("scale", {5}), f64("bias", {5}),
+          f64("mean", {5}), f64("var", {5}, 0.5, 2), f64("w2", {2, 5, 2, 2})},
+         {"x", "w", "scale", "bias", "w2"}}
+        .not_smooth(),
+    Case{"BatchNormalization frozen between convolutions",
+         "a = Conv(x, w)\nh = BatchNormalization(a, scale, bias, mean, var)\n"
+         "r = Relu(h)\ny = Conv(r, w2)",
+         {f64("x", {2, 2, 6, 6}), f64("w", {70, 2, 3, 3}), f64("scale", {70}), f64("bias", {70}),
+          f64("mean", {70}), f64("var", {70}, 0.5, 2), f64("w2", {2, 70, 3, 3})},
+         {"x", "w", "scale", "bias", "w2"}}
+        .not_smooth(),
+    // More than one tile of a plane.
+    {"BatchNormalization of a wide plane",
+     "y, m, v = BatchNormalization<training_mode = 1>(x, scale, bias, mean, var)",
+     {f64("x", {1, 2, 65, 67}, -1, 3), f64("scale", {2}), f64("bias", {2}), f64("mean", {2}),
+      f64("var", {2}, 0.5, 2)},
+     {"x", "scale", "bias"}},
     {"LayerNormalization",
      "y = LayerNormalization(x, scale, bias)",
      {f64("x", {3, 5}), f64("scale", {5}), f64("bias", {5})}},

@@ -17,8 +17,8 @@ struct Cost {
   std::string_view op;
   double nanoseconds;
 };
-constexpr Cost kCosts[] = {{"Exp", 4},   {"Log", 4},   {"Pow", 20},    {"Tanh", 8},
-                           {"Erf", 8},   {"Gelu", 10}, {"Sigmoid", 6}, {"Softplus", 12},
+constexpr Cost kCosts[] = {{"Exp", 1},   {"Log", 4},    {"Pow", 20},      {"Tanh", 1.5},
+                           {"Erf", 2},   {"Gelu", 2.5}, {"Sigmoid", 1.5}, {"Softplus", 12},
                            {"Div", 0.6}, {"Sqrt", 0.6}};
 
 double cost_of(const Node& node) {

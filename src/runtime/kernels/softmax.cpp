@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <cmath>
 
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/softmax_rows.h"
 
 namespace onward {
 namespace {
@@ -17,27 +17,18 @@ Reason refuses_rows(const Node& node) {
   return {};
 }
 
-/// The largest of a row and the sum of exp(x - largest).
-template <typename T>
-struct RowSum {
-  T largest, sum;
-
-  RowSum(const T* x, int64_t n) : largest(*std::max_element(x, x + n)), sum(0) {
-    for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - largest);
-  }
-};
-
 template <typename T>
 void softmax_row(const T* x, T* y, int64_t n) {
-  const RowSum<T> row(x, n);
-  for (int64_t i = 0; i < n; ++i) y[i] = std::exp(x[i] - row.largest) / row.sum;
+  const SoftmaxRows<T>& rows = softmax_rows<T>();
+  const T sum = rows.exponentials(x, y, rows.largest(x, n), n);
+  rows.scale(y, y, T(1) / sum, n);
 }
 
 template <typename T>
 void log_softmax_row(const T* x, T* y, int64_t n) {
-  const RowSum<T> row(x, n);
-  const T log_sum = std::log(row.sum);
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - row.largest - log_sum;
+  const SoftmaxRows<T>& rows = softmax_rows<T>();
+  const T largest = rows.largest(x, n);
+  rows.subtract(x, y, largest + std::log(rows.sum(x, largest, n)), n);
 }
 
 template <bool Log, typename T>
@@ -47,7 +38,7 @@ void plan_rows(Site& site) {
   const int64_t rows = n == 0 ? 0 : checked_element_count(dims) / n;
   const SlotIndex x = site.input(0), y = site.output(0);
   site.action([=](const Run& run) {
-    parallel_for(rows, static_cast<double>(n) * 8, [&](int64_t first, int64_t last) {
+    parallel_for(rows, static_cast<double>(n) * 2, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         const T* from = run.at<T>(x) + i * n;
         T* to = run.at<T>(y) + i * n;
