@@ -5,6 +5,7 @@
 #include "ops/window.h"
 #include "runtime/kernels/conv_patches.h"
 #include "runtime/kernels/onednn.h"
+#include "runtime/parallel.h"
 
 namespace onward {
 namespace {
@@ -19,6 +20,12 @@ constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 struct Geometry {
   std::vector<int64_t> x, w, y;  // w with the groups in front, where there are several
   std::vector<int64_t> strides, dilations, before, after;
+
+  /// What one thread takes for it, in nanoseconds.
+  double cost() const {
+    const int64_t taps = checked_element_count(w) / y[1];  // of one result
+    return product_cost(2.0 * static_cast<double>(checked_element_count(y) * taps));
+  }
 };
 
 Geometry read_geometry(const Node& node, std::vector<int64_t> x, std::vector<int64_t> w,
@@ -75,9 +82,9 @@ class Weights {
     if (!same_) reorder_ = dnnl::reorder(plain_.memory, wanted_.memory);
   }
 
-  memory& in(const Run& run) {
-    memory& wanted = wanted_.in(run);
-    if (!same_) reorder_.execute(onednn_stream(), plain_.in(run), wanted);
+  dnnl_memory_t in(const Run& run) {
+    const dnnl_memory_t wanted = wanted_.in(run);
+    if (!same_) execute(reorder_, {{DNNL_ARG_FROM, plain_.in(run)}, {DNNL_ARG_TO, wanted}});
     return wanted;
   }
   /// The other way: what a primitive computed becomes plain.
@@ -90,9 +97,10 @@ class Weights {
     if (!made.same_) made.reorder_ = dnnl::reorder(made.wanted_.memory, made.plain_.memory);
     return made;
   }
-  memory& place(const Run& run) { return wanted_.in(run); }
+  dnnl_memory_t place(const Run& run) { return wanted_.in(run); }
   void finish(const Run& run) {
-    if (!same_) reorder_.execute(onednn_stream(), wanted_.memory, plain_.in(run));
+    if (same_) return;
+    execute(reorder_, {{DNNL_ARG_FROM, wanted_.memory.get()}, {DNNL_ARG_TO, plain_.in(run)}});
   }
 
  private:
@@ -104,6 +112,8 @@ class Weights {
 void make_conv(Site& site) {
   const Geometry g =
       read_geometry(site.node(), site.input_dims(0), site.input_dims(1), site.output_dims(0));
+  const double cost = g.cost();
+  const LibraryThreads making(cost);  // a primitive is made for a number of threads
   const bool has_bias = site.has_input(2);
   const auto desc = forward_desc(g, has_bias, dnnl::prop_kind::forward_training);
   Bound x(desc.src_desc(), site.input(0, Layout::channels_last));
@@ -112,12 +122,12 @@ void make_conv(Site& site) {
   Bound y(desc.dst_desc(), site.output(0, Layout::channels_last));
   Bound scratch(desc.scratchpad_desc(), site.scratch(desc.scratchpad_desc().get_size()));
   site.action([=, conv = convolution_forward(desc)](const Run& run) mutable {
-    std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, x.in(run)},
-                                                 {DNNL_ARG_WEIGHTS, w.in(run)},
-                                                 {DNNL_ARG_DST, y.in(run)},
-                                                 {DNNL_ARG_SCRATCHPAD, scratch.in(run)}};
-    if (has_bias) arguments.emplace(DNNL_ARG_BIAS, b.in(run));
-    conv.execute(onednn_stream(), arguments);
+    const LibraryThreads threads(cost);
+    execute(conv, {{DNNL_ARG_SRC, x.in(run)},
+                   {DNNL_ARG_WEIGHTS, w.in(run)},
+                   {DNNL_ARG_DST, y.in(run)},
+                   {DNNL_ARG_SCRATCHPAD, scratch.in(run)},
+                   {DNNL_ARG_BIAS, has_bias ? b.in(run) : nullptr}});
   });
 }
 
@@ -125,6 +135,8 @@ void make_conv(Site& site) {
 void make_conv_grad_x(Site& site) {
   const Geometry g =
       read_geometry(site.node(), site.output_dims(0), site.input_dims(1), site.input_dims(0));
+  const double cost = g.cost();
+  const LibraryThreads making(cost);
   const auto hint = forward_desc(g, false, dnnl::prop_kind::forward_training);
   const convolution_backward_data::primitive_desc desc(
       onednn_engine(), kDirect, channels_last_desc(g.x), any_desc(g.w), channels_last_desc(g.y),
@@ -134,10 +146,11 @@ void make_conv_grad_x(Site& site) {
   Bound dx(desc.diff_src_desc(), site.output(0, Layout::channels_last));
   Bound scratch(desc.scratchpad_desc(), site.scratch(desc.scratchpad_desc().get_size()));
   site.action([=, conv = convolution_backward_data(desc)](const Run& run) mutable {
-    conv.execute(onednn_stream(), {{DNNL_ARG_DIFF_DST, dy.in(run)},
-                                   {DNNL_ARG_WEIGHTS, w.in(run)},
-                                   {DNNL_ARG_DIFF_SRC, dx.in(run)},
-                                   {DNNL_ARG_SCRATCHPAD, scratch.in(run)}});
+    const LibraryThreads threads(cost);
+    execute(conv, {{DNNL_ARG_DIFF_DST, dy.in(run)},
+                   {DNNL_ARG_WEIGHTS, w.in(run)},
+                   {DNNL_ARG_DIFF_SRC, dx.in(run)},
+                   {DNNL_ARG_SCRATCHPAD, scratch.in(run)}});
   });
 }
 
@@ -145,6 +158,8 @@ void make_conv_grad_x(Site& site) {
 void make_conv_grad_w(Site& site) {
   const Geometry g =
       read_geometry(site.node(), site.input_dims(0), site.output_dims(0), site.input_dims(1));
+  const double cost = g.cost();
+  const LibraryThreads making(cost);
   const auto hint = forward_desc(g, false, dnnl::prop_kind::forward_training);
   const convolution_backward_weights::primitive_desc desc(
       onednn_engine(), kDirect, channels_last_desc(g.x), any_desc(g.w), channels_last_desc(g.y),
@@ -154,10 +169,11 @@ void make_conv_grad_w(Site& site) {
   Weights dw = Weights::result(site, site.output(0), g, desc.diff_weights_desc());
   Bound scratch(desc.scratchpad_desc(), site.scratch(desc.scratchpad_desc().get_size()));
   site.action([=, conv = convolution_backward_weights(desc)](const Run& run) mutable {
-    conv.execute(onednn_stream(), {{DNNL_ARG_SRC, x.in(run)},
-                                   {DNNL_ARG_DIFF_DST, dy.in(run)},
-                                   {DNNL_ARG_DIFF_WEIGHTS, dw.place(run)},
-                                   {DNNL_ARG_SCRATCHPAD, scratch.in(run)}});
+    const LibraryThreads threads(cost);
+    execute(conv, {{DNNL_ARG_SRC, x.in(run)},
+                   {DNNL_ARG_DIFF_DST, dy.in(run)},
+                   {DNNL_ARG_DIFF_WEIGHTS, dw.place(run)},
+                   {DNNL_ARG_SCRATCHPAD, scratch.in(run)}});
     dw.finish(run);
   });
 }

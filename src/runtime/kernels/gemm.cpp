@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "runtime/parallel.h"
+
 namespace onward {
 namespace {
 
@@ -18,6 +20,12 @@ bool is_trivial(const Product& p, T* y) {
   if (p.m == 0 || p.n == 0) return true;
   if (p.k == 0 && p.beta == 0) std::fill_n(y, p.m * p.n, T(0));
   return p.k == 0;
+}
+
+/// One thread of a team is on its own anyway.
+double cost(const Product& p) {
+  constexpr double kMuch = 1e9;
+  return p.in_team ? kMuch : product_cost(2.0 * static_cast<double>(p.m * p.n * p.k));
 }
 
 struct Blas {
@@ -39,6 +47,7 @@ struct Blas {
 void Product::run(const float* a, const float* b, float* y) const {
   if (is_trivial(*this, y)) return;
   const Blas blas(*this);
+  const LibraryThreads threads(cost(*this));
   const auto scale = static_cast<float>(alpha), keep = static_cast<float>(beta);
   if (trans_a || trans_b || in_team) {
     dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, scale, a, blas.lda, b, blas.ldb,
@@ -52,6 +61,7 @@ void Product::run(const float* a, const float* b, float* y) const {
 void Product::run(const double* a, const double* b, double* y) const {
   if (is_trivial(*this, y)) return;
   const Blas blas(*this);
+  const LibraryThreads threads(cost(*this));
   cblas_dgemm(CblasRowMajor, blas.trans_a, blas.trans_b, blas.m, blas.n, blas.k, alpha, a, blas.lda,
               b, blas.ldb, beta, y, blas.n);
 }

@@ -32,4 +32,11 @@ dnnl::memory::desc any_desc(const std::vector<int64_t>& dims) {
   return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
 }
 
+void execute(const dnnl::primitive& primitive, std::initializer_list<dnnl_exec_arg_t> arguments) {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive.get(), onednn_stream().get(),
+                             static_cast<int>(arguments.size()), arguments.begin()),
+      "could not execute a primitive");
+}
+
 }  // namespace onward

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "runtime/kernel.h"
@@ -27,10 +28,13 @@ struct Bound {
       : memory(desc, onednn_engine(), nullptr), slot(at) {}
 
   /// Points it to where its bytes are in this run.
-  dnnl::memory& in(const Run& run) {
+  dnnl_memory_t in(const Run& run) {
     memory.set_data_handle(run.at<std::byte>(slot));
-    return memory;
+    return memory.get();
   }
 };
+
+/// Runs a primitive. Unlike oneDNN's own function it takes no map, which would be allocated.
+void execute(const dnnl::primitive& primitive, std::initializer_list<dnnl_exec_arg_t> arguments);
 
 }  // namespace onward
