@@ -41,7 +41,7 @@ constexpr Number kNumbers[] = {
 struct Options {
   std::string model, out, loss, output;
   std::string optimizer = "adam", formula = "torch", batch_norm = "frozen";
-  std::string batch_variance = "biased", dropout = "on";
+  std::string batch_variance = "biased", dropout = "on", keras_backend = "tensorflow";
   double numbers[std::size(kNumbers)] = {};
   double batch_momentum = 0;
   std::vector<Argument> given;  // one for each number
@@ -70,6 +70,9 @@ Recipe recipe_from(const Options& options) {
       default_settings(optimizer_kind(options.optimizer), formula_of(options.formula));
   for (size_t i = 0; i < std::size(kNumbers); ++i) {
     if (options.given[i].given()) recipe.optimizer.*kNumbers[i].member = options.numbers[i];
+  }
+  if (recipe.optimizer.formula == Formula::keras) {
+    recipe.optimizer.float32_numbers = options.keras_backend == "tensorflow";
   }
   recipe.train = options.train;
   recipe.freeze = options.freeze;
@@ -186,6 +189,11 @@ void add_prepare(CommandLine& line) {
               "whose: torch and keras exactly as these frameworks compute it, in plain operators; "
               "onnx as the standard's node, with float32 numbers")
       .choices({"torch", "keras", "onnx"});
+  command
+      .option("--keras-backend", &options->keras_backend,
+              "of the formula of keras: on TensorFlow it rounds its numbers to float32, which "
+              "models of float64 notice")
+      .choices({"tensorflow", "jax", "torch"});
   for (size_t i = 0; i < std::size(kNumbers); ++i) {
     options->given.push_back(
         command.number(kNumbers[i].option, &options->numbers[i], kNumbers[i].help));

@@ -21,6 +21,11 @@ struct Numbers {
     const bool narrow = settings.formula == Formula::onnx;
     return python_float(narrow ? static_cast<double>(static_cast<float>(number)) : number);
   }
+  /// A number that Keras converts with ops.cast, which passes through float32 on TensorFlow.
+  std::string keras_cast(double number) const {
+    return python_float(settings.float32_numbers ? static_cast<double>(static_cast<float>(number))
+                                                 : number);
+  }
   std::string momentum() const { return literal(settings.momentum); }
   std::string kept_gradient() const { return literal(1 - settings.dampening); }
   std::string beta1() const { return literal(settings.beta1); }
@@ -75,10 +80,12 @@ Lines torch_lines(const OptimizerSettings& s, Target target) {
 Lines keras_lines(const OptimizerSettings& s, Target) {
   const Numbers n(s);
   Lines lines;
-  if (s.weight_decay != 0) lines.push_back(fmt::format("x = x - x * {} * lr", n.decay()));
+  if (s.weight_decay != 0) {
+    lines.push_back(fmt::format("x = x - x * {} * lr", n.keras_cast(s.weight_decay)));
+  }
   if (is_adam(s.kind)) {
-    lines.push_back(
-        fmt::format("rate = lr * (1 - {}**t) ** 0.5 / (1 - {}**t)", n.beta2(), n.beta1()));
+    lines.push_back(fmt::format("rate = lr * (1 - {}**t) ** 0.5 / (1 - {}**t)",
+                                n.keras_cast(s.beta2), n.keras_cast(s.beta1)));
     lines.push_back(fmt::format("momentum = momentum + (g - momentum) * (1 - {})", n.beta1()));
     lines.push_back(fmt::format("velocity = velocity + (g * g - velocity) * (1 - {})", n.beta2()));
     lines.push_back(fmt::format("x = x - rate * momentum / (velocity**0.5 + {})", n.epsilon()));
@@ -88,9 +95,9 @@ Lines keras_lines(const OptimizerSettings& s, Target) {
   } else if (s.kind == Kind::sgd) {
     lines.emplace_back("x = x - lr * g");
   } else {
-    lines.push_back(fmt::format("momentum = {} * momentum - lr * g", n.momentum()));
+    lines.push_back(fmt::format("momentum = {} * momentum - lr * g", n.keras_cast(s.momentum)));
     lines.push_back(s.kind == Kind::nesterov
-                        ? fmt::format("x = x + {} * momentum - lr * g", n.momentum())
+                        ? fmt::format("x = x + {} * momentum - lr * g", n.keras_cast(s.momentum))
                         : "x = x + momentum");
   }
   return lines;

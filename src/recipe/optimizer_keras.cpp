@@ -1,5 +1,6 @@
 // The optimizers of Keras 3. All numbers are rounded to the parameter's type before anything is
-// computed from them. The decay of weights is apart from the gradient in every kind:
+// computed from them, and those that Keras converts with ops.cast to float32 first where its
+// backend is TensorFlow. The decay of weights is apart from the gradient in every kind:
 //   p' = p - p weight_decay lr
 // Slots have the names that Keras gives their variables.
 
@@ -10,9 +11,15 @@ namespace {
 
 using Parameters = std::span<const ParameterGradient>;
 
-Expr decayed_parameter(ParameterUpdate& u, Rounded& rate, double decay) {
+/// A number as ops.cast gives it.
+double keras_cast(const OptimizerSettings& s, double number) {
+  return s.float32_numbers ? static_cast<double>(static_cast<float>(number)) : number;
+}
+
+Expr decayed_parameter(ParameterUpdate& u, Rounded& rate, const OptimizerSettings& s) {
   const Expr p = u.parameter();
-  return decay == 0 ? p : p - p * u.number("weight_decay", decay) * u.rounded(rate);
+  if (s.weight_decay == 0) return p;
+  return p - p * u.number("weight_decay", keras_cast(s, s.weight_decay)) * u.rounded(rate);
 }
 
 // p_new = p' - lr g
@@ -25,12 +32,12 @@ OptimizerState sgd(StepParts& parts, Parameters parameters) {
   OptimizerState state = parts.state();
   for (const ParameterGradient& each : parameters) {
     ParameterUpdate u(parts, each);
-    const Expr p = decayed_parameter(u, rate, s.weight_decay);
+    const Expr p = decayed_parameter(u, rate, s);
     const Expr change = u.gradient() * u.rounded(rate);
     if (s.kind == OptimizerKind::sgd) {
       u.set_parameter(p - change);
     } else {
-      const Expr m = u.slot("momentum"), momentum = u.number("momentum", s.momentum);
+      const Expr m = u.slot("momentum"), momentum = u.number("momentum", keras_cast(s, s.momentum));
       const Expr m_new = m * momentum - change;
       u.set_parameter(s.kind == OptimizerKind::nesterov ? p + (m_new * momentum - change)
                                                         : p + m_new);
@@ -45,8 +52,8 @@ OptimizerState sgd(StepParts& parts, Parameters parameters) {
 Expr corrected_rate(StepParts& parts, Rounded& rate, DType dtype) {
   const OptimizerSettings& s = parts.settings();
   const Expr t = cast(parts.steps_with_this(), dtype), one = parts.number("one", 1, dtype);
-  const Expr power1 = pow(parts.number("beta1", s.beta1, dtype), t);
-  const Expr power2 = pow(parts.number("beta2", s.beta2, dtype), t);
+  const Expr power1 = pow(parts.number("beta1", keras_cast(s, s.beta1), dtype), t);
+  const Expr power2 = pow(parts.number("beta2", keras_cast(s, s.beta2), dtype), t);
   return rate.to(dtype) * sqrt(one - power2) / (one - power1);
 }
 
@@ -63,7 +70,7 @@ OptimizerState adam(StepParts& parts, Parameters parameters) {
     const DType dtype = each.parameter->type.dtype;
     if (!alphas.contains(dtype)) alphas.emplace(dtype, corrected_rate(parts, rate, dtype));
     ParameterUpdate u(parts, each);
-    const Expr p = decayed_parameter(u, rate, s.weight_decay);
+    const Expr p = decayed_parameter(u, rate, s);
     const Expr g = u.gradient(), m = u.slot("momentum"), v = u.slot("velocity");
     const Expr m_new = m + (g - m) * u.number("one_minus_beta1", 1 - s.beta1);
     const Expr v_new = v + (g * g - v) * u.number("one_minus_beta2", 1 - s.beta2);
@@ -83,7 +90,7 @@ OptimizerState adagrad(StepParts& parts, Parameters parameters) {
   OptimizerState state = parts.state();
   for (const ParameterGradient& each : parameters) {
     ParameterUpdate u(parts, each);
-    const Expr p = decayed_parameter(u, rate, s.weight_decay);
+    const Expr p = decayed_parameter(u, rate, s);
     const Expr g = u.gradient(), a = u.slot("accumulator", s.initial_accumulator);
     const Expr a_new = a + g * g;
     u.set_parameter(p - g * u.rounded(rate) / sqrt(a_new + u.number("epsilon", s.epsilon)));

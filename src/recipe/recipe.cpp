@@ -120,7 +120,8 @@ OptimizerSettings default_settings(OptimizerKind kind, Formula formula) {
             .learning_rate = each.learning_rate,
             .weight_decay = each.weight_decay,
             .epsilon = each.epsilon,
-            .initial_accumulator = each.initial_accumulator};
+            .initial_accumulator = each.initial_accumulator,
+            .float32_numbers = formula == Formula::keras};
   }
   throw Bug("an optimizer has no defaults");
 }

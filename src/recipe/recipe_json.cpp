@@ -33,6 +33,7 @@ constexpr NumberField kNumbers[] = {
 Json optimizer_json(const OptimizerSettings& settings) {
   Json json = {{"kind", to_string(settings.kind)}, {"formula", to_string(settings.formula)}};
   for (const NumberField& field : kNumbers) json[field.name] = settings.*field.member;
+  json["float32_numbers"] = settings.float32_numbers;
   return json;
 }
 
@@ -43,6 +44,7 @@ OptimizerSettings optimizer_from(const Json& json) {
   for (const NumberField& field : kNumbers) {
     settings.*field.member = json.at(field.name).get<double>();
   }
+  settings.float32_numbers = json.at("float32_numbers").get<bool>();
   return settings;
 }
 

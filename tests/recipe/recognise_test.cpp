@@ -46,6 +46,10 @@ std::vector<Recipe> recipes() {
   dampened.optimizer.weight_decay = 1e-4;
   dampened.output = "logits";
   list.push_back(dampened);
+  Recipe on_jax;
+  on_jax.optimizer = default_settings(OptimizerKind::adam, Formula::keras);
+  on_jax.optimizer.float32_numbers = false;
+  list.push_back(on_jax);
   Recipe regression;
   regression.loss = LossKind::mse;
   list.push_back(regression);

@@ -288,6 +288,20 @@ TEST(OptimizerTest, RateIsStateThatCanBeSet) {
   }
 }
 
+TEST(OptimizerTest, KerasRoundsNumbersOnTensorflow) {
+  for (const bool rounds : {true, false}) {
+    Recipe recipe{.loss = LossKind::mse};
+    recipe.optimizer = default_settings(OptimizerKind::momentum, Formula::keras);
+    EXPECT_TRUE(recipe.optimizer.float32_numbers);
+    recipe.optimizer.float32_numbers = rounds;
+    const Model model = prepare(model_of(kLinear), recipe);
+    for (const Value* value : model.training[0].algorithm->initializers()) {
+      if (value->name() != "momentum") continue;
+      EXPECT_EQ(value->tensor()->number(0), rounds ? static_cast<double>(0.9F) : 0.9);
+    }
+  }
+}
+
 TEST(OptimizerTest, SaysWhatFloat32DoesToAttributes) {
   Recipe recipe{.loss = LossKind::mse};
   recipe.optimizer = default_settings(OptimizerKind::momentum, Formula::onnx);
