@@ -12,8 +12,8 @@ import training_job as job
 
 SGD, ADAM = keras.optimizers.SGD, keras.optimizers.Adam
 MOMENTS = ["momentum", "velocity"]
-# On TensorFlow, Keras rounds an optimizer's numbers to float32 on their way to float64 (the learning rate is a
-# variable, and is not): what is compared has numbers that are exact in float32.
+# On TensorFlow, Keras rounds some of an optimizer's numbers to float32 on their way to float64: momentum, weight
+# decay, and the betas of bias corrections. So there are cases in numbers that float32 holds, and in others.
 EPSILON = 2.0**-23
 EXACT = {"beta_1": 0.875, "beta_2": 0.9921875, "epsilon": EPSILON}
 EXACT_OPTIONS = ["--beta1", "0.875", "--beta2", "0.9921875", "--epsilon", str(EPSILON)]
@@ -41,6 +41,22 @@ CASES = {
                  "--epsilon", str(EPSILON)],
                 (keras.optimizers.Adagrad, {"learning_rate": 0.02, "initial_accumulator_value": 0.125,
                                             "epsilon": EPSILON}), ["accumulator"]),
+    "momentum, rounded": (
+        ["--optimizer", "momentum", "--lr", "0.03", "--weight-decay", "0.01"],
+        (SGD, {"learning_rate": 0.03, "momentum": 0.9, "weight_decay": 0.01}), ["momentum"]),
+    "nesterov, rounded": (
+        ["--optimizer", "nesterov", "--lr", "0.03", "--momentum", "0.8"],
+        (SGD, {"learning_rate": 0.03, "momentum": 0.8, "nesterov": True}), ["momentum"]),
+    "adam, Keras's defaults": (
+        ["--optimizer", "adam"], (ADAM, {}), MOMENTS),
+    "adam, rounded": (
+        ["--optimizer", "adam", "--lr", "0.003", "--beta1", "0.3", "--beta2", "0.98",
+         "--epsilon", "1e-5", "--weight-decay", "0.02"],
+        (ADAM, {"learning_rate": 0.003, "beta_1": 0.3, "beta_2": 0.98, "epsilon": 1e-5,
+                "weight_decay": 0.02}), MOMENTS),
+    "adamw, Keras's defaults": (["--optimizer", "adamw"], (keras.optimizers.AdamW, {}), MOMENTS),
+    "adagrad, Keras's defaults": (
+        ["--optimizer", "adagrad"], (keras.optimizers.Adagrad, {}), ["accumulator"]),
 }
 
 # Our names, and Keras's variables in its own order, with the way from Keras's layout to ONNX's.
