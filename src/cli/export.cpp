@@ -20,11 +20,9 @@ struct Options {
 };
 
 void run(const Options& options) {
-  if (options.to == "keras") {
-    throw Error("Keras can't be said exactly in every case yet; export --to torch can");
-  }
   const Model model = load(options.model);
   emit::ExportOptions how;
+  how.target = options.to == "torch" ? emit::Target::torch : emit::Target::keras;
   how.model_file = std::filesystem::path(options.model).filename().string();
   if (!options.inference && !model.training.empty()) {
     if (model.training.size() > 1 && options.info < 0) {

@@ -178,6 +178,8 @@ class KerasClass {
 constexpr std::string_view kLoadAndSave = R"(
 def load(folder=HERE):
     """The model with its weights, ready for inference."""
+    keras.config.set_floatx("{1}")
+    keras.config.set_dtype_policy("{1}")
     model = {0}()
     model.build()
     read(model.tensors(), folder / "weights.safetensors")
@@ -193,6 +195,8 @@ def save(model, folder=HERE):
 constexpr std::string_view kLoadAndSaveJob = R"(
 def load(folder=HERE):
     """Model, loss function and optimizer, compiled, ready to go on where the training stands."""
+    keras.config.set_floatx("{4}")
+    keras.config.set_dtype_policy("{4}")
     model = {0}()
     model.build()
     read(model.tensors(), folder / "weights.safetensors")
@@ -233,12 +237,13 @@ def read(variables, file):
 def write(variables, file{0}):
     """The file appears whole or not at all."""
     unfinished = file.with_suffix(".unfinished")
-    save_file({{name: np.ascontiguousarray(ops.convert_to_numpy(variable))
+    save_file({{name: np.array(ops.convert_to_numpy(variable), order="C")
                for name, variable in variables.items()}}, unfinished{1})
     os.replace(unfinished, file)
 )";
 
-std::string job_text(const std::string& name, const Job& job, std::set<std::string>& snippets) {
+std::string job_text(const std::string& name, const Job& job, const std::string& floatx,
+                     std::set<std::string>& snippets) {
   const OptimizerText optimizer = keras_optimizer(job);
   const LossText loss = keras_loss(job, snippets);
   std::vector<std::string> slots;
@@ -256,7 +261,7 @@ std::string job_text(const std::string& name, const Job& job, std::set<std::stri
   const std::string rate = python_float(job.learning_rate.value.number(0));
   const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor), rate);
   text += fmt::format(kLoadAndSaveJob, name, constructor, call,
-                      job.step ? ", \"step\": optimizer.iterations" : "");
+                      job.step ? ", \"step\": optimizer.iterations" : "", floatx);
   return text + fmt::format(kReadAndWrite, ", mark", ", metadata=mark");
 }
 
@@ -267,25 +272,22 @@ std::string keras_source(const SourceParts& parts) {
   std::string code = KerasClass(parts, name).text();
   parts.module->throw_if_refused();
   auto& snippets = parts.module->context().snippets;
+  // Keras converts data, rates and losses to one type, which is the program's.
+  const std::string floatx = python_dtype(parts.module->context().main_float);
   code += "\n";
-  code += parts.job ? job_text(name, *parts.job, snippets)
-                    : fmt::format(kLoadAndSave, name) + fmt::format(kReadAndWrite, "", "");
+  code += parts.job ? job_text(name, *parts.job, floatx, snippets)
+                    : fmt::format(kLoadAndSave, name, floatx) + fmt::format(kReadAndWrite, "", "");
   code = snippet_source(Target::keras, snippets) + "\n\n" + code;
   static constexpr std::string_view kModules[] = {"itertools", "math", "os"};
-  const DType main_float = parts.module->context().main_float;
-  const std::string floatx =
-      main_float == DType::f32
-          ? ""
-          : fmt::format("\nkeras.config.set_floatx(\"{}\")\n", python_dtype(main_float));
   return fmt::format(
       "\"\"\"{}: {} in Keras, written by Onward.\n\nNeeds keras with a backend, numpy and "
       "safetensors. Arguments and results have the order of dimensions of the ONNX model; inside, "
       "images\nhave their channels last.\n\"\"\"\n\n"
       "{}import pathlib\n{}\nimport keras\nimport numpy as np\n"
-      "from keras import {}ops\nfrom safetensors.numpy import load_file, save_file\n{}\n"
+      "from keras import {}ops\nfrom safetensors.numpy import load_file, save_file\n\n"
       "HERE = pathlib.Path(__file__).resolve().parent\n{}",
       name, parts.model_file, imports_used(code, kModules), parts.job ? "import uuid\n" : "",
-      code.find("layers.") == std::string::npos ? "" : "layers, ", floatx, code);
+      code.find("layers.") == std::string::npos ? "" : "layers, ", code);
 }
 
 }  // namespace onward::emit

@@ -50,8 +50,10 @@ Layer conv(const Pattern& p, const SourceContext& context) {
   refuse_strides_with_dilations(w);
   const int64_t group = p.node->int_or("group", 1);
   const bool same = keras_says_same(w);
-  // One filter for each channel has a layer of its own, which is much faster.
-  const bool depthwise = group > 1 && dims[1] == 1 && dims[0] == group && w.rank() <= 2;
+  // One filter for each channel has a layer of its own, which is much faster; TensorFlow's takes
+  // the same stride in all directions.
+  const bool depthwise = group > 1 && dims[1] == 1 && dims[0] == group && w.rank() <= 2 &&
+                         w.strides.front() == w.strides.back();
   Layer layer;
   layer.form = Form::channels_last;
   layer.constructor =

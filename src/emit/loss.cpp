@@ -54,7 +54,14 @@ std::string function_text(Target target, const Job& job, std::set<std::string>& 
   for (size_t i = 0; i < job.predictions.size(); ++i) {
     predictions.push_back(body.add_argument(job.predictions_in_step[i]));
   }
-  for (const Value* label : job.labels) labels.push_back(body.add_argument(label));
+  for (const Value* label : job.labels) {
+    labels.push_back(body.add_argument(label));
+    // Keras hands labels over as floats, whatever they were.
+    if (target == Target::keras && !is_float(label->type.dtype)) {
+      body.add_line(fmt::format("{0} = ops.cast({0}, \"{1}\")", labels.back(),
+                                python_dtype(label->type.dtype)));
+    }
+  }
   // Torch's losses take the prediction first, Keras's the label.
   auto& first = target == Target::torch ? predictions : labels;
   const auto& second = target == Target::torch ? labels : predictions;
@@ -92,6 +99,16 @@ std::string function_text(Target target, const Job& job, std::set<std::string>& 
                      indented(body.lines(), 1), body.tensor(job.loss_value));
 }
 
+/// Whether Keras would take what the value is computed from for logits: its losses look through a
+/// Sigmoid or Softmax, even where they are told that they read logits.
+bool keras_looks_through(const Value* value) {
+  const Node* node = value->producer();
+  while (node && (node->op == "Identity" || node->op == "Dropout")) {
+    node = node->input(0)->producer();
+  }
+  return node && (node->op == "Sigmoid" || node->op == "Softmax");
+}
+
 LossText written(Target target, const Job& job, std::set<std::string>& snippets) {
   return {function_text(target, job, snippets), "loss_function"};
 }
@@ -118,14 +135,18 @@ LossText keras_loss(const Job& job, std::set<std::string>& snippets) {
         "a loss of Keras reads one prediction and one label, this one {} and {}; torch takes it",
         job.predictions.size(), job.labels.size()));
   }
+  const bool reads_logits = !keras_looks_through(job.predictions[0]);
   switch (job.loss) {
     case LossKind::softmax_cross_entropy:
       // Keras has the classes in the last dimension.
-      if (rank(job.predictions[0]) != 2) return written(Target::keras, job, snippets);
+      if (rank(job.predictions[0]) != 2 || !reads_logits) {
+        return written(Target::keras, job, snippets);
+      }
       return {{}, "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"};
     case LossKind::mse:
       return {{}, "keras.losses.MeanSquaredError()"};
     case LossKind::bce_with_logits:
+      if (!reads_logits) return written(Target::keras, job, snippets);
       return {{}, "keras.losses.BinaryCrossentropy(from_logits=True)"};
     case LossKind::custom:
       return written(Target::keras, job, snippets);

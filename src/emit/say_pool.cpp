@@ -76,7 +76,9 @@ std::string keras_average_pool(const Call& c) {
   const WindowFacts w = pool_facts(c);
   const bool count_pads = c.int_attribute("count_include_pad", 0) != 0;
   const bool same = keras_says_same(w) && !count_pads;
-  if (keras_pools_so(w) && (same || !w.has_pads() || count_pads)) {
+  // TensorFlow has this pooling in float32 alone.
+  const bool missing = w.rank() == 3 && c.dtype(0) == DType::f64;
+  if (keras_pools_so(w) && !missing && (same || !w.has_pads() || count_pads)) {
     const std::string x = same ? c.in(0) : keras_padded(c, w, "");
     return fmt::format("ops.average_pool({}, {})", x, keras_pool_options(w, same));
   }

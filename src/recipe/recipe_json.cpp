@@ -44,7 +44,7 @@ OptimizerSettings optimizer_from(const Json& json) {
   for (const NumberField& field : kNumbers) {
     settings.*field.member = json.at(field.name).get<double>();
   }
-  settings.float32_numbers = json.at("float32_numbers").get<bool>();
+  settings.float32_numbers = json.value("float32_numbers", false);
   return settings;
 }
 

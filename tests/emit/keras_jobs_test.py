@@ -1,0 +1,68 @@
+"""A job that goes to Keras goes on there as it would have here, and comes back."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from emitted import module_of
+from jobs import OPTIMIZERS, relay, taken_back_exactly
+
+TOLERANCE = {"double": 1e-8, "float": 1e-3}
+
+
+def train(folder, made):
+    module = module_of(folder)
+    model, loss_function, optimizer = module.load()
+    losses = []
+    for batch in made:
+        model.reset_metrics()
+        losses.append(model.train_on_batch(batch["image"], batch["label"]))
+    module.save(model, optimizer)
+    return losses
+
+
+def check(tmp_path, options, **more):
+    expected, made = relay(tmp_path, "keras", options, **more)
+    losses = train(tmp_path / "keras", made)
+    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE[more.get("dtype", "double")])
+    taken_back_exactly(tmp_path, "keras")
+
+
+@pytest.mark.parametrize("kind, formula", OPTIMIZERS, ids="-".join)
+def test_optimizers(tmp_path, kind, formula):
+    variance = "unbiased" if formula == "torch" else "biased"
+    check(tmp_path, ["--optimizer", kind, "--formula", formula, "--lr", "0.02", "--bn", "batch",
+                     "--bn-variance", variance, *OPTIMIZERS[kind, formula]])
+
+
+@pytest.mark.parametrize("variance", ["biased", "unbiased"])
+def test_batch_norm(tmp_path, variance):
+    check(tmp_path, ["--optimizer", "adam", "--bn", "batch", "--bn-variance", variance, "--bn-momentum", "0.7"])
+
+
+@pytest.mark.parametrize("loss", ["mse", "bce_with_logits"])
+def test_losses(tmp_path, loss):
+    check(tmp_path, ["--optimizer", "adam"], loss=loss)
+
+
+def test_frozen_parts(tmp_path):
+    check(tmp_path, ["--optimizer", "adam", "--freeze", "features.*", "--freeze", "norm.bias"])
+    model, _, _ = module_of(tmp_path / "keras").load()
+    names = {id(variable): name for name, variable in model.tensors().items()}
+    assert {names[id(variable)] for variable in model.trainable_variables} == {
+        "dense", "dense_bias", "norm.weight", "head.weight", "head.bias"}
+
+
+def test_float32(tmp_path):
+    check(tmp_path, ["--optimizer", "adamw", "--bn", "batch"], dtype="float")
+
+
+def test_evaluation_reads_logits(tmp_path):
+    """The model gives probabilities, its loss is of the logits: in evaluation too."""
+    relay(tmp_path, "keras", ["--optimizer", "sgd"])
+    model, _, _ = module_of(tmp_path / "keras").load()
+    image = np.random.default_rng(1).normal(size=(5, 2, 8, 8))
+    label = np.array([0, 1, 2, 1, 0])
+    probabilities = ops.convert_to_numpy(model(image))
+    expected = -np.log(probabilities[np.arange(5), label]).mean()
+    np.testing.assert_allclose(model.evaluate(image, label, verbose=0), expected, rtol=1e-9)
