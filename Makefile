@@ -15,7 +15,7 @@ PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
 .PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz program \
-        $(PRESETS) format format-check tidy clean
+        python $(PRESETS) format format-check tidy clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -65,6 +65,12 @@ bench: release ## Onward, PyTorch and ONNX Runtime training side by side (a tabl
 program: ## build the program, and print its path (and nothing else) on stdout
 	@$(MAKE) release >&2
 	@echo $(CURDIR)/build/release/onward
+
+# A build folder of its own keeps what is compiled, so that a second time only changes are.
+python: ## build the Python package, and print the path of a Python that imports it (and nothing else)
+	@python3 -m venv build/python >&2
+	@$(BUILD) env CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) build/python/bin/pip install --verbose . >&2
+	@echo $(CURDIR)/build/python/bin/python
 
 release: ; $(BUILD) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)'
 dev ci asan: ; $(TESTS) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)'

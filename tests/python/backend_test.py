@@ -16,7 +16,9 @@ import onward.backend
 # Patterns of tests that do not pass, and why. Each that a pattern fits must fail.
 GAPS = {
     "test_bernoulli*_expanded": "random numbers are each one's own",
-    "test_training_dropout*": "random numbers are each one's own",
+    "test_training_dropout": "random numbers are each one's own",
+    "test_training_dropout_mask": "random numbers are each one's own",
+    "test_training_dropout_default*": "random numbers are each one's own",
     "test_cast*_to_FLOAT8*": "casts to 8-bit floats have no kernel yet",
     "test_cast*_to_FLOAT4E2M1*": "casts to 4-bit floats have no kernel yet",
     "test_equal_string*": "comparing strings has no kernel yet",
