@@ -1,0 +1,149 @@
+"""What has to be done to the graphs that torch.onnx.export writes, so that they train as the module does."""
+
+import numpy
+import onnx
+from onnx import helper, numpy_helper
+
+import onward
+
+
+def switch_dropout_off(graph):
+    """Leaves training_mode out: the default is false, and `prepare` switches it on for training."""
+    for node in graph.node:
+        if node.op_type == "Dropout" and len(node.input) == 3:
+            del node.input[2]
+    remove_dead_nodes(graph)
+
+
+def operations(graph):
+    """What a graph computes, whatever its values are called, and without Dropout."""
+    called = {}
+    computed = []
+    for node in graph.node:
+        if node.op_type == "Dropout":
+            called[node.output[0]] = called.get(node.input[0], node.input[0])
+        elif node.op_type == "Constant":
+            called[node.output[0]] = node.attribute[0].SerializeToString()
+        else:
+            attributes = sorted(attribute.SerializeToString() for attribute in node.attribute)
+            computed.append((node.op_type, [called.get(name, name) for name in node.input], attributes))
+            called |= {name: (len(computed), i) for i, name in enumerate(node.output)}
+    return computed
+
+
+def name_parameters(graph, module):
+    """Gives every parameter and buffer the first of its names; a tied one may come under another, or twice."""
+    first, names = {}, {}
+    for name, tensor in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+        names[name] = first.setdefault(id(tensor), name)
+    for node in graph.node:
+        for i, name in enumerate(node.input):
+            node.input[i] = names.get(name, name)
+    for values in (graph.initializer, graph.value_info):
+        renamed = {}
+        for value in values:
+            value.name = names.get(value.name, value.name)
+            renamed.setdefault(value.name, value)
+        kept = [type(value).FromString(value.SerializeToString()) for value in renamed.values()]
+        del values[:]
+        values.extend(kept)
+
+
+def simplify(graph):
+    """Says some things as they are meant: the exporter writes them for shapes that nobody knows."""
+    _name_types(graph)
+    _leave_out_zero_biases(graph)
+    _keep_the_batch_in_reshapes(graph)
+    remove_dead_nodes(graph)
+
+
+def refuse_unknown_operators(graph):
+    known = set(onward.operators())
+    missing = sorted({node.op_type for node in graph.node if (node.domain, node.op_type) not in known})
+    if missing:
+        raise onward.Error(f"the module uses operators that can't be trained yet: {', '.join(missing)}")
+
+
+def remove_dead_nodes(graph):
+    read = {value.name for value in graph.output}
+    kept = []
+    for node in reversed(graph.node):
+        if read & set(node.output):
+            read |= set(node.input)
+            kept.append(onnx.NodeProto.FromString(node.SerializeToString()))
+    del graph.node[:]
+    graph.node.extend(reversed(kept))
+
+
+def _types(graph):
+    types = {value.name: value.type.tensor_type for value in [*graph.input, *graph.value_info, *graph.output]}
+    return types | {tensor.name: onnx.TypeProto.Tensor(elem_type=tensor.data_type) for tensor in graph.initializer}
+
+
+def _name_types(graph):
+    """CastLike as Cast."""
+    types = _types(graph)
+    for node in graph.node:
+        if node.op_type == "CastLike" and node.input[1] in types:
+            node.op_type = "Cast"
+            node.attribute.append(helper.make_attribute("to", types[node.input[1]].elem_type))
+            del node.input[1]
+
+
+def _constant(node):
+    """The value of a Constant node, or None."""
+    if node is None or node.op_type != "Constant":
+        return None
+    value = helper.get_attribute_value(node.attribute[0])
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else numpy.asarray(value)
+
+
+def _leave_out_zero_biases(graph):
+    """A convolution without bias gets one of zeros, which would look like something to train."""
+    makers = {name: node for node in graph.node for name in node.output}
+
+    def is_zero(name):
+        maker = makers.get(name)
+        while maker is not None and maker.op_type in ("Expand", "Cast"):
+            maker = makers.get(maker.input[0])
+        value = _constant(maker)
+        return value is not None and not value.any()
+
+    for node in graph.node:
+        if node.op_type in ("Conv", "ConvTranspose") and len(node.input) == 3 and is_zero(node.input[2]):
+            del node.input[2]
+
+
+def _keep_the_batch_in_reshapes(graph):
+    """Reshape(x, [n, a, b]), where n is computed from the size of x's own dimension 0, as [0, a, b]."""
+    makers = {name: node for node in graph.node for name in node.output}
+    types = _types(graph)
+
+    def batch_of(name):
+        """The name of the dimension that a value is the size of."""
+        maker = makers.get(name)
+        while maker is not None and maker.op_type in ("Reshape", "Squeeze", "Unsqueeze", "Cast"):
+            maker = makers.get(maker.input[0])
+        if maker is None or maker.op_type != "Shape" or maker.input[0] not in types:
+            return None
+        place = {attribute.name: attribute.i for attribute in maker.attribute}
+        dims = types[maker.input[0]].shape.dim
+        if place.get("end") != 1 or place.get("start", 0) != 0 or not dims:
+            return None
+        return dims[0].dim_param
+
+    for node in graph.node:
+        shape = makers.get(node.input[1]) if node.op_type == "Reshape" else None
+        if shape is None or shape.op_type != "Concat" or node.input[0] not in types:
+            continue
+        rest = [_constant(makers.get(name)) for name in shape.input[1:]]
+        dims = types[node.input[0]].shape.dim
+        if any(sizes is None or not sizes.all() for sizes in rest) or not dims or not dims[0].dim_param:
+            continue
+        if batch_of(shape.input[0]) != dims[0].dim_param:
+            continue
+        target = [0, *(int(size) for sizes in rest for size in sizes.reshape(-1))]
+        name = f"{node.output[0]}_shape"
+        graph.initializer.append(numpy_helper.from_array(numpy.array(target), name))
+        node.input[1] = name
+        del node.attribute[:]
