@@ -23,6 +23,7 @@ constexpr CallRow kCalls[] = {
     {"AveragePool",        torch_average_pool,                  keras_average_pool, kMakes},
     {"BatchNormalization", torch_batch_norm,                    keras_batch_norm, kMakes, 3},
     {"Cast",               torch_cast,                          keras_cast, kFollows},
+    {"CastLike",           torch_cast,                          keras_cast, kFollows},
     {"Clip",               torch_clip,                          keras_clip, kFollows},
     {"Concat",             "torch.cat([{*}], dim={axis:0})",    "ops.concatenate([{*}], axis={axis:0})", kFollows},
     {"Constant",           constant,                            constant},

@@ -15,6 +15,8 @@ constexpr EmitGap kGaps[] = {
     {"BatchNormalization", "statistics outside of training", true, true,
      "they would be the inputs"},
     {"Cast", "to strings, and floats of 8 bits and fewer", true, true, "no common element type"},
+    {"CastLike", "to strings, and floats of 8 bits and fewer", true, true,
+     "no common element type"},
     {"Constant", "strings and sparse tensors", true, true, "no tensor of a framework"},
     {"Conv", "more than 3 spatial dimensions", true, true, "frameworks stop at 3"},
     {"Conv", "strides and dilations at once", false, true, "Keras has no such convolution"},

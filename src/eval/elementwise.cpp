@@ -296,22 +296,29 @@ Tensors power(const Context& c) {
 
 /// Numbers to numbers; truth values are 0 and 1. Large floats become infinite, or the largest
 /// number of the 8-bit types where `saturate` says so.
-Tensors cast(const Context& c) {
+Tensors cast_to(const Context& c, DType to) {
   const Tensor& x = c.input(0);
+  if (to == x.dtype()) return {x};
+  if (to == DType::string || x.dtype() == DType::string) throw Error("strings can't be cast yet");
+  if (is_float(to) && bits(to) <= 8) throw Error("casts to 8-bit floats are not there yet");
+  return compute_as(x.dtype(),
+                    [&]<typename T>() -> Tensors { return {to_tensor(c.array<T>(0), to)}; });
+}
+
+Tensors cast(const Context& c) {
   const auto to = dtype_from_onnx(c.node().int_or("to", 0));
   if (!to || *to == DType::undefined) throw Error("its attribute 'to' is no element type");
-  if (*to == x.dtype()) return {x};
-  if (*to == DType::string || x.dtype() == DType::string) throw Error("strings can't be cast yet");
-  if (is_float(*to) && bits(*to) <= 8) throw Error("casts to 8-bit floats are not there yet");
-  return compute_as(x.dtype(),
-                    [&]<typename T>() -> Tensors { return {to_tensor(c.array<T>(0), *to)}; });
+  return cast_to(c, *to);
 }
+
+Tensors cast_like(const Context& c) { return cast_to(c, c.input(1).dtype()); }
 
 constexpr KernelDef kKernels[] = {
     {"Abs", map_numbers<Absolute>},
     {"Add", zip_numbers<Plus>},
     {"And", logical<Both>},
     {"Cast", cast},
+    {"CastLike", cast_like},
     {"Clip", clip},
     {"Div", zip_numbers<Over>},
     {"Equal", compare<Same>},

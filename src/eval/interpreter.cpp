@@ -1,8 +1,15 @@
 #include "eval/interpreter.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <unordered_set>
 
 #include "ir/clone.h"
+#include "ir/dependence.h"
 #include "ops/op_def.h"
 
 namespace onward::eval {
@@ -80,6 +87,26 @@ void run_graph(const Graph& graph, Environment& environment, const RandomKey& ra
       environment.insert_or_assign(output, std::move(outputs[i]));
     }
   }
+}
+
+void refuse_unknown_operators(const Graph& graph) {
+  std::unordered_set<const Value*> needed(graph.outputs().begin(), graph.outputs().end());
+  std::map<std::string, std::string> unknown;  // the first node of each
+  for (auto at = graph.nodes().rbegin(); at != graph.nodes().rend(); ++at) {
+    const Node& node = **at;
+    const bool is_needed = std::ranges::any_of(
+        node.outputs(), [&](const auto& output) { return needed.contains(output.get()); });
+    if (!is_needed) continue;
+    for (const Value* read : all_reads(node)) needed.insert(read);
+    if (find_kernel(node.domain, node.op)) continue;
+    const OpDef* definition = find_op_def(node);
+    if (definition && definition->expansion) continue;
+    const std::string name = node.domain.empty() ? node.op : node.domain + "." + node.op;
+    unknown[name] = fmt::format("{} (node '{}')", name, node.label());
+  }
+  if (unknown.empty()) return;
+  throw Error(fmt::format("operators that can't be run yet: {}",
+                          fmt::join(std::views::values(unknown), ", ")));
 }
 
 std::vector<Tensor> outputs_of(const Graph& graph, Environment environment,

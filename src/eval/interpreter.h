@@ -20,4 +20,8 @@ void run_graph(const Graph& graph, Environment& environment, const RandomKey& ra
 std::vector<Tensor> outputs_of(const Graph& graph, Environment environment,
                                const RandomKey& random = {});
 
+/// Throws an Error that names all operators at once that the graph's outputs need and that nothing
+/// computes.
+void refuse_unknown_operators(const Graph& graph);
+
 }  // namespace onward::eval

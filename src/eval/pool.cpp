@@ -43,11 +43,24 @@ int64_t for_each_in_window(const Pooling& p, std::span<const int64_t> strides,
   return places;
 }
 
+/// The place of an element where the first spatial dimension of each image runs fastest.
+int64_t index_by_column(std::span<const int64_t> dims, int64_t index) {
+  int64_t plane = 1, result = 0;
+  for (const int64_t size : dims.subspan(2)) plane *= size;
+  const int64_t image = index / plane;
+  index %= plane;
+  int64_t stride = plane;
+  for (size_t d = dims.size(); d-- > 2;) {
+    stride /= dims[d];
+    result += index % dims[d] * stride;
+    index /= dims[d];
+  }
+  return image * plane + result;
+}
+
 Tensors max_pool(const Context& c) {
   const DType dtype = c.input(0).dtype();
-  if (c.node().int_or("storage_order", 0) != 0 && c.node().output(1)) {
-    throw Error("indices in column order (storage_order = 1) are not there yet");
-  }
+  const bool by_column = c.node().int_or("storage_order", 0) != 0;
   return compute_as(dtype, [&]<typename T>() -> Tensors {
     const Array<T> x = c.array<T>(0);
     const Pooling p = pooling(c.node(), x.dims);
@@ -62,7 +75,7 @@ Tensors max_pool(const Context& c) {
       });
       if (best < 0) throw Error("a window lies in the padding alone");
       y[i] = x[best];
-      indices[i] = best;
+      indices[i] = by_column ? index_by_column(p.x_dims, best) : best;
     });
     return {to_tensor(y, dtype), to_tensor(indices, DType::i64)};
   });

@@ -219,8 +219,10 @@ void replace(Model& step, Node& gradient, Names& names) {
   for (const auto& [output, result] : Differentiation(graph, gradient, names).run()) {
     const std::string name = output->name();
     graph.replace_uses(output, result);
-    for (Binding& binding : step.training.at(0).update_bindings) {
-      if (binding.source == output) binding.source = result;
+    for (TrainingInfo& info : step.training) {
+      for (Binding& binding : info.update_bindings) {
+        if (binding.source == output) binding.source = result;
+      }
     }
     graph.rename(output, "");
     graph.rename(result, name);

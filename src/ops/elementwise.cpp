@@ -130,6 +130,7 @@ const OpDef kOps[] = {
     {.name = "Mul", .vjp = binary<mul_rule>, .broadcasts = true},
     {.name = "Div", .vjp = binary<div_rule>, .broadcasts = true},
     {.name = "Cast", .vjp = cast_vjp},
+    {.name = "CastLike", .vjp = cast_vjp},
     {.name = "Clip", .vjp = clip_vjp},
     {.name = "Gelu", .vjp = gelu_vjp},
     {.name = "LeakyRelu", .vjp = leaky_relu_vjp},

@@ -122,6 +122,7 @@ Program::Program(Model step, const std::vector<std::string>& gradients) : step_(
   }
   step_.training.clear();
   expand_optimizers(step_);
+  eval::refuse_unknown_operators(graph);
 }
 
 void Program::check(const TensorMap& inputs) const {

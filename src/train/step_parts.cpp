@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "grad/differentiate.h"
 #include "ir/clone.h"
 #include "ir/infer.h"
 #include "ir/lift.h"
@@ -79,6 +80,7 @@ Model graph_alone(const Model& model, const Graph& graph) {
   Problems problems;
   infer_types(part, problems);
   problems.throw_if_errors();
+  replace_gradients(part);  // any graph may hold one, not only an algorithm
   return part;
 }
 

@@ -28,6 +28,7 @@ const Case kCases[] = {
     {"Mul of a value with itself", "y = Mul(x, x)", {f64("x", {2, 3})}},
     {"Div broadcast", "y = Div(a, b)", {f64("a", {2, 3}), f64("b", {2, 1}, 0.5, 2)}},
     {"Cast to itself", "y = Cast<to = 11>(x)", {f64("x", {2, 3})}},
+    {"CastLike", "y = CastLike(x, like)", {f64("x", {2, 3}), f64("like", {4})}, {"x"}},
     {"Clip both",
      "y = Clip(x, low, high)",
      {f64("x", {2, 3}), f64("low", {}, -0.7, -0.7), f64("high", {}, 0.9, 0.9)},

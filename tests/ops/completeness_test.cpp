@@ -21,6 +21,7 @@ constexpr std::string_view kOperators[] = {
     "AveragePool",
     "BatchNormalization",
     "Cast",
+    "CastLike",
     "Clip",
     "Concat",
     "Constant",
@@ -87,6 +88,8 @@ constexpr std::string_view kOperators[] = {
 const std::map<std::pair<std::string, std::string>, std::string> kUntested = {
     {{"Cast", "round_mode"}, "only for f8e8m0"},
     {{"Cast", "saturate"}, "only for 8-bit floats"},
+    {{"CastLike", "round_mode"}, "only for f8e8m0"},
+    {{"CastLike", "saturate"}, "only for 8-bit floats"},
     {{"Constant", "sparse_value"}, "gives no dense tensor"},
     {{"LayerNormalization", "stash_type"}, "computed in the input's precision at least"},
 };

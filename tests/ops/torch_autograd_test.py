@@ -221,6 +221,7 @@ TORCH = {
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
     "Cast": lambda node, x: x.to(torch.float64),
+    "CastLike": lambda node, x, like: x.to(like.dtype),
     "Clip": lambda node, x, low=None, high=None: torch.clamp(x, low, high),
     "Concat": lambda node, *xs: torch.cat(xs, node["axis"]),
     "Conv": conv,
