@@ -49,9 +49,11 @@ def name_parameters(graph, module):
         values.extend(kept)
 
 
-def simplify(graph):
-    """Says some things as they are meant: the exporter writes them for shapes that nobody knows."""
+def simplify(graph, numbers):
+    """Says some things as they are meant: the exporter writes them for shapes that nobody knows, and numbers of
+    float64 as float32. `numbers` are those that the module computes with."""
     _name_types(graph)
+    _fold_casts(graph, numbers)
     _leave_out_zero_biases(graph)
     _keep_the_batch_in_reshapes(graph)
     remove_dead_nodes(graph)
@@ -96,6 +98,34 @@ def _constant(node):
         return None
     value = helper.get_attribute_value(node.attribute[0])
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else numpy.asarray(value)
+
+
+def _fold_casts(graph, numbers):
+    """Constants in the type that they are used in, and as exact as the module has them."""
+    exact = {}
+    for number in numbers:
+        exact.setdefault(numpy.float32(number).item(), set()).add(number)
+    makers = {name: node for node in graph.node for name in node.output}
+    for node in graph.node:
+        value = _constant(makers.get(node.input[0])) if node.op_type == "Cast" else None
+        if value is None:
+            continue
+        to = helper.get_node_attr_value(node, "to")
+        if value.dtype == numpy.float32 and to == onnx.TensorProto.DOUBLE:
+            value = numpy.array([_exact(number, exact) for number in value.reshape(-1).tolist()]).reshape(value.shape)
+        folded = numpy_helper.from_array(value.astype(helper.tensor_dtype_to_np_dtype(to)))
+        node.op_type = "Constant"
+        del node.input[:], node.attribute[:]
+        node.attribute.append(helper.make_attribute("value", folded))
+
+
+def _exact(number, exact):
+    found = exact.get(number, set())
+    if len(found) == 1:
+        return next(iter(found))
+    if not found and number * 4096 == round(number * 4096):
+        return number  # one of the exporter's own, such as 0.5
+    raise onward.Error(f"the exporter rounds a constant to {number}, and what it was is not known: use float32")
 
 
 def _leave_out_zero_biases(graph):

@@ -4,11 +4,13 @@
 
 The training goes on where PyTorch left it, by PyTorch's own formulas. Parameters keep the names that
 `named_parameters` gives them; tied weights are one tensor. What can't be said exactly is refused by name.
-Dropout keeps its ratio, but its random numbers are Onward's own. A module counts as trained in training
-mode, whatever mode it is in now; learning rate schedulers and gradient clipping are no part of an
+Dropout keeps its ratio, but its random numbers are Onward's own. A module in training mode is exported with
+the modes of its layers, so that a BatchNorm in evaluation mode stays as it is; one in evaluation mode is
+exported as if `train()` had been called. Learning rate schedulers and gradient clipping are no part of an
 optimizer, and stay behind.
 """
 
+import contextlib
 import logging
 import warnings
 
@@ -18,6 +20,8 @@ import torch
 from torch import nn
 
 import onward
+from onward import _torch_program as programs
+from onward._importing import loss_model
 from onward._torch_graph import (
     name_parameters,
     operations,
@@ -40,16 +44,17 @@ def export(model, loss, optimizer, args, *, batch="N", **options):
     refuse_modules(model)
     trained = _trained_parameters(model, optimizer)
     settings = optimizer_settings(optimizer)
-    proto = _export_forward(model, args, batch, options)
-    name_parameters(proto.graph, model)
-    simplify(proto.graph)
+    double = _is_double(model)
+    proto, program = _export_forward(model, args, batch, options)
+    if double:
+        programs.warn_of_rounded_settings(program)
     refuse_unknown_operators(proto.graph)
     trained = {name: parameter for name, parameter in trained.items() if _has_initializer(proto.graph, name)}
     if not trained:
         raise onward.Error("nothing would be trained: the module's output depends on none of the optimizer's "
                            "parameters that require a gradient")
-    prepared = onward.prepare(onward.loads(proto), loss=loss_of(loss, proto), freeze=["*"], train=list(trained), formula="torch",
-                              batch_norm="batch", batch_variance="unbiased", **settings)
+    prepared = onward.prepare(onward.loads(proto), loss=loss_of(loss, proto), freeze=["*"], train=list(trained),
+                              formula="torch", **programs.batch_norm_settings(program, double), **settings)
     return prepared.with_tensors(_optimizer_state(optimizer, trained, prepared))
 
 
@@ -107,6 +112,8 @@ def optimizer_settings(optimizer):
         raise onward.Error(f"the optimizer {kind.__name__} can't be exported: it may be {names}")
     settings = _same_in_all_groups(optimizer)
     _refuse_settings(kind.__name__, settings, "amsgrad", "maximize")
+    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
+        raise onward.Error(f"the optimizer {kind.__name__} has hooks, which an ONNX model can't call")
     return {"learning_rate": float(settings["lr"]), **OPTIMIZERS[kind](settings)}
 
 
@@ -155,14 +162,11 @@ def _optimizer_state(optimizer, trained, prepared):
 
 def _loss_text(proto, label, nodes, initializers=""):
     """A loss as a graph of its own: from the module's output and the label to `loss`."""
-    dtype = {onnx.TensorProto.FLOAT: "float", onnx.TensorProto.DOUBLE: "double"}.get(_output(proto).elem_type)
+    dtype = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}.get(_output(proto).elem_type)
     if not dtype:
         raise onward.Error("the module's output must be of float32 or float64 for this loss")
     opset = next(each.version for each in proto.opset_import if each.domain == "")
-    label = label.format(dtype=dtype)
-    return onward.parse(f'<ir_version: {proto.ir_version}, opset_import: ["" : {opset}]>\n'
-                        f"torch_loss ({dtype}[] {OUTPUT}, {label}[] label) => ({dtype} loss) "
-                        f"<{initializers.format(dtype=dtype)}> {{ {nodes} }}")
+    return loss_model(dtype, f"{{dtype}}[] {OUTPUT}, {label}[] label", nodes, initializers, opset, proto.ir_version)
 
 
 def _output(proto):
@@ -234,21 +238,15 @@ def loss_of(loss, proto):
 
 def refuse_modules(model):
     """Names the modules whose training an exported forward pass would not show."""
-    norms = {}
     for name, module in model.named_modules():
         what = f"{type(module).__name__} '{name}'"
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
-            norms.setdefault(module.training, name)
             if module.momentum is None:
                 raise onward.Error(f"{what} with momentum=None (a cumulative average) can't be exported")
             if not module.track_running_stats:
                 raise onward.Error(f"{what} with track_running_stats=False can't be exported")
             if isinstance(module, nn.SyncBatchNorm):
                 raise onward.Error(f"{what} can't be exported: convert it to BatchNorm")
-            double = any(buffer.dtype == torch.float64 for buffer in module.buffers())
-            if double and numpy.float32(module.eps) != module.eps:
-                warnings.warn(f"eps={module.eps} of {what} becomes {float(numpy.float32(module.eps))!r}: ONNX "
-                              "attributes are of float32", stacklevel=3)
         elif isinstance(module, nn.Embedding):
             for setting in ("padding_idx", "max_norm"):
                 if getattr(module, setting) is not None:
@@ -258,47 +256,92 @@ def refuse_modules(model):
                     raise onward.Error(f"{what} with {setting}=True can't be exported")
         if module._backward_hooks or module._backward_pre_hooks:
             raise onward.Error(f"{what} has backward hooks, which an ONNX model can't call")
-    if len(norms) > 1:
-        raise onward.Error(f"'{norms[True]}' is in training mode and '{norms[False]}' is not: all BatchNorm layers "
-                           "must be in the same mode")
 
 
-def _export_forward(model, args, batch, options):
-    """The module as an inference model that keeps its Dropout nodes, which evaluation leaves out."""
-    modes = {module: module.training for module in model.modules()}
-    try:
-        evaluated = _onnx(model.eval(), args, batch, options)
-        kept = _onnx(model.train(), args, batch, options)
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
-    switch_dropout_off(kept.graph)
-    if operations(kept.graph) != operations(evaluated.graph):
-        raise onward.Error("the module computes something else in training than in evaluation, beyond Dropout and "
-                           "BatchNorm: that can't be exported")
-    return kept
+def _is_double(model):
+    """Whether the module computes in float64; float32 is the only other type."""
+    dtypes = {parameter.dtype for parameter in model.parameters()}
+    for dtype in dtypes - {torch.float32, torch.float64}:
+        raise onward.Error(f"the module has parameters of {dtype}: they must be of torch.float32 or torch.float64")
+    return torch.float64 in dtypes
 
 
-def _onnx(model, args, batch, options):
-    if batch is not None and "dynamic_shapes" not in options:
-        size = torch.export.Dim(batch)
-        options = options | {"dynamic_shapes": tuple({0: size} if isinstance(arg, torch.Tensor) and arg.dim() else None
-                                                     for arg in args)}
+@contextlib.contextmanager
+def _quiet():
+    """torch.onnx tells each time of packages that it could use."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # or it tells each time of packages that it could use
+    logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # optimize=True would merge equal weights, and fold BatchNorm into convolutions.
-            program = torch.onnx.export(model, args, dynamo=True, optimize=False, verbose=False, output_names=[OUTPUT],
-                                        **options)
+            yield
     finally:
         logger.setLevel(level)
-    proto = program.model_proto
+
+
+def _export_forward(model, args, batch, options):
+    """The module as an inference model that keeps its Dropout nodes, which evaluation leaves out; and its
+    program in training."""
+    options = {"dynamic_shapes": None} | options
+    if batch is not None and options["dynamic_shapes"] is None:
+        size = torch.export.Dim(batch)
+        any_size = [isinstance(arg, torch.Tensor) and arg.dim() > 0 for arg in args]
+        options["dynamic_shapes"] = tuple({0: size} if each else None for each in any_size)
+        # A size of one would be taken for fixed.
+        args = tuple(torch.cat([arg, arg]) if each and len(arg) == 1 else arg for arg, each in zip(args, any_size))
+    modes = {module: module.training for module in model.modules()}
+    try:
+        evaluated = _capture(model.eval(), args, options)
+        for module, mode in modes.items():
+            module.training = mode or not modes[model]
+        trained = _capture(model, args, options)
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+    programs.refuse_functions(trained)
+    programs.refuse_training_in_evaluation(evaluated)
+    kept, reference = _onnx(model, trained, args, options), _onnx(model, evaluated, args, options)
+    switch_dropout_off(kept.graph)
+    if operations(kept.graph) != operations(reference.graph):
+        raise onward.Error("the module computes something else in training than in evaluation, beyond Dropout and "
+                           "BatchNorm: that can't be exported")
+    return kept, trained
+
+
+def _capture(model, args, options):
+    try:
+        with _quiet():
+            return programs.capture(model, args, options["dynamic_shapes"])
+    except Exception as error:
+        raise onward.Error(f"PyTorch can't capture the module for {type(args[0]).__name__} inputs: "
+                           f"{str(error).strip().splitlines()[0]}") from error
+
+
+def _onnx(model, program, args, options):
+    """A captured program as ONNX."""
+    program = programs.decomposed(program)
+    _refuse_changed_buffers(model, program)
+    with _quiet():
+        # optimize=True would merge equal weights, and fold BatchNorm into convolutions.
+        exported = torch.onnx.export(program, args, dynamo=True, optimize=False, verbose=False, output_names=[OUTPUT],
+                                     **options)
+    proto = exported.model_proto
     if len(proto.graph.output) != 1:
         raise onward.Error(f"the module gives {len(proto.graph.output)} tensors: a loss takes one")
+    name_parameters(proto.graph, model)
+    simplify(proto.graph, programs.numbers(program) | programs.numbers(exported.exported_program))
     return proto
+
+
+def _refuse_changed_buffers(model, program):
+    """Only BatchNorm's statistics may change in a forward pass."""
+    statistics = {f"{path}.{name}".lstrip(".") for path, module in model.named_modules()
+                  if isinstance(module, nn.modules.batchnorm._BatchNorm) for name, _ in module.named_buffers()}
+    signature = program.graph_signature
+    for name in [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]:
+        if name not in statistics:
+            raise onward.Error(f"'{name}' is changed by the forward pass, which can't be exported")
 
 
 def _has_initializer(graph, name):
