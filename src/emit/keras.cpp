@@ -195,7 +195,7 @@ def save(model, folder=HERE):
 constexpr std::string_view kLoadAndSaveJob = R"(
 def load(folder=HERE):
     """Model, loss function and optimizer, compiled, ready to go on where the training stands."""
-    keras.config.set_floatx("{4}")
+{5}    keras.config.set_floatx("{4}")
     keras.config.set_dtype_policy("{4}")
     model = {0}()
     model.build()
@@ -225,6 +225,11 @@ def optimizer_tensors(model, optimizer):
             tensors[f"{{names[id(variable)]}}.{{slot}}"] = next(slots)
     return tensors
 
+)";
+
+constexpr std::string_view kOnTensorFlow =
+    R"(    if keras.backend.backend() != "tensorflow":
+        raise RuntimeError("this training goes on by the numbers of Keras on TensorFlow, which rounds them to float32")
 )";
 
 constexpr std::string_view kReadAndWrite = R"(
@@ -261,7 +266,8 @@ std::string job_text(const std::string& name, const Job& job, const std::string&
   const std::string rate = python_float(job.learning_rate.value.number(0));
   const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor), rate);
   text += fmt::format(kLoadAndSaveJob, name, constructor, call,
-                      job.step ? ", \"step\": optimizer.iterations" : "", floatx);
+                      job.step ? ", \"step\": optimizer.iterations" : "", floatx,
+                      optimizer.only_on_tensorflow ? kOnTensorFlow : "");
   return text + fmt::format(kReadAndWrite, ", mark", ", metadata=mark");
 }
 

@@ -16,6 +16,7 @@ struct OptimizerText {
   /// The framework's names of the slots, in the order of the job's.
   std::vector<std::string> slots;
   bool is_built_in = false;
+  bool only_on_tensorflow = false;  // Keras's own, whose numbers TensorFlow rounds
 };
 
 OptimizerText torch_optimizer(const Job& job);

@@ -91,7 +91,7 @@ OptimizerState adagrad(StepParts& parts, Parameters parameters) {
   for (const ParameterGradient& each : parameters) {
     ParameterUpdate u(parts, each);
     const Expr p = decayed_parameter(u, rate, s);
-    const Expr g = u.gradient(), a = u.slot("accumulator", s.initial_accumulator);
+    const Expr g = u.gradient(), a = u.slot("accumulator", keras_cast(s, s.initial_accumulator));
     const Expr a_new = a + g * g;
     u.set_parameter(p - g * u.rounded(rate) / sqrt(a_new + u.number("epsilon", s.epsilon)));
     u.set(a, a_new);

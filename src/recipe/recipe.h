@@ -42,8 +42,8 @@ struct OptimizerSettings {
   double epsilon = 1e-8;           // adam, adamw, adagrad
   double rate_decay = 0;           // adagrad in torch's and the standard's formulas
   double initial_accumulator = 0;  // adagrad: where its sum of squares starts
-  /// Keras: momentum, betas in bias corrections and weight_decay pass through float32, as they do
-  /// on its TensorFlow backend; models of float32 can't tell.
+  /// Keras: momentum, betas in bias corrections, weight_decay and initial_accumulator pass through
+  /// float32, as they do on its TensorFlow backend; models of float32 can't tell.
   bool float32_numbers = false;
 
   friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;

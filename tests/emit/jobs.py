@@ -42,6 +42,22 @@ network ({type}[N,2,8,8] image) => ({type}[N,3] probabilities) <
 }}
 """
 
+# Rows of a table, some of them read several times; classes for each place, in dimension 1.
+TABLE = """
+<ir_version: 8, opset_import: ["" : 17]>
+table (int64[N,6] image) => ({type}[N,3,6] scores) <
+  {type}[5,4] "rows.weight" = normal(1, 0.5),
+  {type}[4,3] "head.weight" = normal(2, 0.5),
+  {type}[3] "head.bias" = uniform(3, -0.1, 0.1)
+>
+{{
+  read = Gather("rows.weight", image)
+  product = MatMul(read, "head.weight")
+  sum = Add(product, "head.bias")
+  scores = Transpose<perm = [0, 2, 1]>(sum)
+}}
+"""
+
 # Settings that are not the defaults, where the formula has them.
 OPTIMIZERS = {
     ("sgd", "torch"): ["--weight-decay", "0.01"],
@@ -67,20 +83,22 @@ OPTIMIZERS = {
 }
 
 
-def labels_for(loss, random, count):
-    if loss == "softmax_cross_entropy":
-        return random.integers(0, 3, count)
-    return random.uniform(0, 1, (count, 3))
+def made_up(network, loss, random):
+    """An image, or the numbers of rows, with its label."""
+    if network == TABLE:
+        return random.integers(0, 5, (6, 6)), random.integers(0, 3, (6, 6))
+    image = random.normal(size=(6, 2, 8, 8))
+    return image, random.integers(0, 3, 6) if loss == "softmax_cross_entropy" else random.uniform(0, 1, (6, 3))
 
 
-def batches(folder, loss, steps, dtype="float64"):
+def batches(folder, network, loss, steps, dtype="float64"):
     """Batches of different data, as a file for the tool and as a list."""
     random = np.random.default_rng(3)
     made = []
     for _ in range(steps):
-        label = labels_for(loss, random, 6)
-        made.append({"image": random.normal(size=(6, 2, 8, 8)).astype(dtype),
-                     "label": label if label.dtype == np.int64 else label.astype(dtype)})
+        pair = made_up(network, loss, random)
+        made.append({name: array if array.dtype == np.int64 else array.astype(dtype)
+                     for name, array in zip(("image", "label"), pair)})
     file = folder / "data.safetensors"
     save_file({f"{i}.{name}": array for i, batch in enumerate(made) for name, array in batch.items()}, file)
     return file, made
@@ -108,11 +126,11 @@ def differing(one, other):
     return [name for name in a if a[name].tobytes() != b[name].tobytes() or a[name].dtype != b[name].dtype]
 
 
-def relay(folder, target, options, loss="softmax_cross_entropy", dtype="double", steps=20):
+def relay(folder, target, options, loss="softmax_cross_entropy", dtype="double", steps=20, network=NETWORK):
     """Trains a job for 3 steps, exports it, and gives Onward's next losses with what the other side needs."""
-    job = prepared(folder, "--loss", loss, *options, dtype=dtype)
+    job = prepared(folder, "--loss", loss, *options, dtype=dtype, network=network)
     numpy_type = {"double": "float64", "float": "float32"}[dtype]
-    data, made = batches(folder, loss, steps, numpy_type)
+    data, made = batches(folder, network, loss, steps, numpy_type)
     steps_of(job, data, 3, folder / "warm")
     onward("export", folder / "warm.onnx", "--to", target, "-o", folder / target)
     return steps_of(folder / "warm.onnx", data, steps, folder / "ahead"), made

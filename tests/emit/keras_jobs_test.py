@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from emitted import module_of
-from jobs import OPTIMIZERS, relay, taken_back_exactly
+from jobs import OPTIMIZERS, TABLE, relay, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -33,6 +33,25 @@ def test_optimizers(tmp_path, kind, formula):
     variance = "unbiased" if formula == "torch" else "biased"
     check(tmp_path, ["--optimizer", kind, "--formula", formula, "--lr", "0.02", "--bn", "batch",
                      "--bn-variance", variance, *OPTIMIZERS[kind, formula]])
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+@pytest.mark.parametrize("kind", ["momentum", "nesterov", "adam", "adamw"])
+def test_rounded_numbers(tmp_path, kind, backend):
+    """Keras on TensorFlow rounds its numbers to float32; a job from another backend has them whole."""
+    check(tmp_path, ["--optimizer", kind, "--formula", "keras", "--lr", "0.01", "--weight-decay", "0.01",
+                     "--keras-backend", backend])
+
+
+def test_adamw_without_decay(tmp_path):
+    check(tmp_path, ["--optimizer", "adamw", "--formula", "keras", "--weight-decay", "0"])
+
+
+@pytest.mark.parametrize("kind, formula", [("adam", "torch"), ("adam", "keras"), ("adagrad", "keras"),
+                                           ("momentum", "keras")])
+def test_rows_that_are_read_several_times(tmp_path, kind, formula):
+    """Their gradients are summed before they are squared. The loss has its classes in dimension 1."""
+    check(tmp_path, ["--optimizer", kind, "--formula", formula], network=TABLE)
 
 
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from emitted import module_of
-from jobs import OPTIMIZERS, relay, taken_back_exactly
+from jobs import OPTIMIZERS, TABLE, relay, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -47,6 +47,10 @@ def test_batch_norm(tmp_path, variance):
 @pytest.mark.parametrize("loss", ["mse", "bce_with_logits"])
 def test_losses(tmp_path, loss):
     check(tmp_path, ["--optimizer", "adam"], loss=loss)
+
+
+def test_rows_that_are_read_several_times(tmp_path):
+    check(tmp_path, ["--optimizer", "adam"], network=TABLE)
 
 
 def test_frozen_parts(tmp_path):
