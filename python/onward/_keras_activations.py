@@ -1,0 +1,80 @@
+"""Keras's activation functions in ONNX's operators, as they are computed on TensorFlow."""
+
+import keras
+import numpy
+
+import onward
+
+
+def _plain(op, **attributes):
+    return lambda g, x, name: g.node(op, [x], name, **attributes)
+
+
+def _relu6(g, x, name):
+    return g.node("Clip", [x, g.constant(0, "zero"), g.constant(6, "six")], name)
+
+
+def _hard_sigmoid(g, x, name):
+    shifted = g.node("Add", [x, g.constant(3, "three")], f"{name}_shifted")
+    return g.node("Div", [_relu6(g, shifted, f"{name}_clipped"), g.constant(6, "six")], name)
+
+
+def _silu(g, x, name):
+    return g.node("Mul", [x, g.node("Sigmoid", [x], f"{name}_gate")], name)
+
+
+def _hard_silu(g, x, name):
+    return g.node("Mul", [x, _hard_sigmoid(g, x, f"{name}_gate")], name)
+
+
+def _gelu(g, x, name):
+    if g.dtype == "float32":
+        return g.node("Gelu", [x], name)
+    # TensorFlow has this constant in float32, whatever the type: x/2 (1 + erf(x c)).
+    c = g.constant(float(numpy.float32(0.7071067811865476)), "root_of_half")
+    curve = g.node("Erf", [g.node("Mul", [x, c], f"{name}_scaled")], f"{name}_erf")
+    half = g.node("Mul", [x, g.constant(0.5, "half")], f"{name}_half")
+    return g.node("Mul", [half, g.node("Add", [curve, g.constant(1, "one")], f"{name}_gate")], name)
+
+
+def elu(g, x, name, alpha=1.0):
+    """x above 0, alpha (exp(x) - 1) below, where no large x overflows."""
+    zero = g.constant(0, "zero")
+    low = g.node("Exp", [g.node("Min", [x, zero], f"{name}_negative")], f"{name}_exp")
+    low = g.node("Sub", [low, g.constant(1, "one")], f"{name}_low")
+    if alpha != 1:
+        low = g.node("Mul", [low, g.constant(alpha, f"{name}_alpha")], f"{name}_scaled")
+    return g.node("Where", [g.node("Greater", [x, zero], f"{name}_is_positive"), x, low], name)
+
+
+a = keras.activations
+ACTIVATIONS = {
+    a.relu: _plain("Relu"), a.sigmoid: _plain("Sigmoid"), a.tanh: _plain("Tanh"), a.softplus: _plain("Softplus"),
+    a.exponential: _plain("Exp"), a.relu6: _relu6, a.hard_sigmoid: _hard_sigmoid, a.hard_silu: _hard_silu,
+    a.silu: _silu, a.gelu: _gelu, a.elu: elu, a.leaky_relu: _plain("LeakyRelu", alpha=0.2),
+}
+ALONG_AXIS = {a.softmax: "Softmax", a.log_softmax: "LogSoftmax"}
+
+
+def softmax(g, tensor, axis, name, op="Softmax"):
+    here = g.axis(tensor, axis)
+    made = g.map([tensor], lambda x: g.node(op, [x], name, axis=here))
+    if op == "Softmax":
+        made.last, made.last_axis, made.logits = "Softmax", axis % tensor.rank, tensor
+    return made
+
+
+def activate(g, function, tensor, name, settings):
+    """What an activation makes of a tensor."""
+    if function is None or function is a.linear:
+        return tensor
+    if function in ALONG_AXIS:
+        return softmax(g, tensor, -1, name, ALONG_AXIS[function])
+    if function not in ACTIVATIONS:
+        known = ", ".join(sorted(each.__name__ for each in [a.linear, *ACTIVATIONS, *ALONG_AXIS]))
+        called = getattr(function, "__name__", repr(function))
+        raise onward.Error(f"{settings.what} with activation={called} can't be exported: it may be {known}")
+    made = g.map([tensor], lambda x: ACTIVATIONS[function](g, x, name))
+    if function is a.sigmoid:
+        made.last, made.logits = "Sigmoid", tensor
+    return made

@@ -1,0 +1,422 @@
+"""How each layer of Keras is said in ONNX: one function a kind, in the table at the end.
+
+A function gets the graph, a Call (layer, settings, inputs, shape and name of the result), and gives a Tensor.
+"""
+
+import math
+
+import keras
+import numpy
+
+import onward
+from onward._importing import warn_if_rounded
+from onward._keras_activations import activate, elu, softmax
+from onward._keras_graph import Tensor
+
+L = keras.layers
+
+
+class Call:
+    """One use of a layer."""
+
+    def __init__(self, layer, settings, inputs, shape, name):
+        self.layer, self.settings, self.inputs, self.shape, self.name = layer, settings, inputs, shape, name
+
+    @property
+    def x(self):
+        if len(self.inputs) != 1:
+            raise onward.Error(f"{self.settings.what} is called with {len(self.inputs)} inputs")
+        return self.inputs[0]
+
+    def before(self, what="sum"):
+        """The name of a result that the activation is applied to."""
+        active = getattr(self.layer, "activation", None) not in (None, keras.activations.linear)
+        return f"{self.name}_{what}" if active else self.name
+
+
+def _activated(g, call, tensor):
+    call.settings.get("activation")
+    return activate(g, call.layer.activation, tensor, call.name, call.settings)
+
+
+# ---- layers with weights
+
+def _dense(g, call):
+    s, layer = call.settings, call.layer
+    s["units"], s["use_bias"]
+    x, kernel, name = g.plain(call.x), g.parameter(layer.kernel), call.before()
+    if layer.use_bias and call.x.rank == 2:
+        y = g.node("Gemm", [x, kernel, g.parameter(layer.bias)], name)
+    elif layer.use_bias:
+        y = g.node("Add", [g.node("MatMul", [x, kernel], f"{name}_product"), g.parameter(layer.bias)], name)
+    else:
+        y = g.node("MatMul", [x, kernel], name)
+    return _activated(g, call, Tensor(call.shape, g.dtype, plain=y))
+
+
+def _pads(sizes, kernel, strides, dilations):
+    """The pads of padding="same", before then after; None where sizes decide that are not known."""
+    before, after = [], []
+    for size, k, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        reach = (k - 1) * dilation
+        if stride == 1:
+            total = reach
+        elif size is None:
+            return None
+        else:
+            total = max(0, (-(-size // stride) - 1) * stride + reach + 1 - size)
+        before.append(total // 2)
+        after.append(total - total // 2)
+    return before + after
+
+
+def _window(call, kernel, strides, dilations, padding):
+    """The attributes of a convolution or pooling."""
+    attributes = {"kernel_shape": list(kernel), "strides": list(strides)}
+    if any(dilation != 1 for dilation in dilations):
+        attributes["dilations"] = list(dilations)
+    if padding == "valid":
+        return attributes
+    if padding == "causal":
+        return attributes | {"pads": [dilations[0] * (kernel[0] - 1), 0]}
+    if padding != "same":
+        call.settings.refuse("padding", padding)
+    shape = call.x.shape
+    sizes = shape[1:-1] if call.layer.data_format == "channels_last" else shape[2:]
+    pads = _pads(sizes, kernel, strides, dilations)
+    return attributes | ({"auto_pad": "SAME_UPPER"} if pads is None else {"pads": pads})
+
+
+def _window_of(call, size="kernel_size"):
+    s, layer = call.settings, call.layer
+    kernel, strides = s[size], s["strides"]
+    dilations = s.get("dilation_rate", (1,) * len(kernel))
+    s["data_format"]
+    return _window(call, kernel, strides, dilations, s["padding"])
+
+
+def _filters_first(rank):
+    """From Keras's order of a kernel, filters last, to ONNX's."""
+    return lambda kernel: kernel.transpose(rank + 1, rank, *range(rank))
+
+
+def _depthwise_first(rank):
+    """A depthwise kernel has channels and multiplier at the end; ONNX has them as one dimension of filters."""
+    def to_onnx(kernel):
+        turned = kernel.transpose(rank, rank + 1, *range(rank))
+        return turned.reshape(-1, 1, *turned.shape[2:])
+    return to_onnx
+
+
+def _conv(g, call):
+    s, layer = call.settings, call.layer
+    s["filters"], s["use_bias"]
+    attributes = _window_of(call)
+    rank = len(layer.kernel_size)
+    inputs = [g.image(call.x, layer.data_format), g.parameter(layer.kernel, _filters_first(rank))]
+    if layer.use_bias:
+        inputs.append(g.parameter(layer.bias))
+    y = g.node("Conv", inputs, call.before(), group=s["groups"], **attributes)
+    return _activated(g, call, g.from_image(y, call.shape, layer.data_format, g.dtype))
+
+
+def _depthwise_conv(g, call):
+    s, layer = call.settings, call.layer
+    s["depth_multiplier"], s["use_bias"]
+    attributes = _window_of(call)
+    rank, channels = len(layer.kernel_size), layer.kernel.shape[-2]
+    inputs = [g.image(call.x, layer.data_format), g.parameter(layer.kernel, _depthwise_first(rank))]
+    if layer.use_bias:
+        inputs.append(g.parameter(layer.bias))
+    y = g.node("Conv", inputs, call.before(), group=channels, **attributes)
+    return _activated(g, call, g.from_image(y, call.shape, layer.data_format, g.dtype))
+
+
+def _separable_conv(g, call):
+    s, layer = call.settings, call.layer
+    s["filters"], s["depth_multiplier"], s["use_bias"]
+    attributes = _window_of(call)
+    rank, channels = len(layer.kernel_size), layer.depthwise_kernel.shape[-2]
+    x = g.node("Conv", [g.image(call.x, layer.data_format),
+                        g.parameter(layer.depthwise_kernel, _depthwise_first(rank))], f"{call.name}_depthwise",
+               group=channels, **attributes)
+    inputs = [x, g.parameter(layer.pointwise_kernel, _filters_first(rank))]
+    if layer.use_bias:
+        inputs.append(g.parameter(layer.bias))
+    y = g.node("Conv", inputs, call.before())
+    return _activated(g, call, g.from_image(y, call.shape, layer.data_format, g.dtype))
+
+
+def _vector(g, call, variable, value, size, what):
+    """A variable that a layer may be told to go without."""
+    return g.constant(numpy.full(size, value), f"{call.name}_{what}") if variable is None else g.parameter(variable)
+
+
+def _batch_norm(g, call):
+    s, layer = call.settings, call.layer
+    axis, epsilon = s["axis"], s["epsilon"]
+    s["momentum"], s["center"], s["scale"]
+    s.get("renorm_momentum"), s.get("renorm_clipping")  # renorm itself must be off
+    axis = axis[0] if isinstance(axis, (list, tuple)) else axis
+    axis = axis % call.x.rank
+    if axis not in (1, call.x.rank - 1):
+        s.refuse("axis", axis)
+    data_format = "channels_last" if axis == call.x.rank - 1 else "channels_first"
+    size = call.x.shape[axis]
+    x = g.image(call.x, data_format)
+    weights = [_vector(g, call, layer.gamma if layer.scale else None, 1, size, "gamma"),
+               _vector(g, call, layer.beta if layer.center else None, 0, size, "beta"),
+               g.parameter(layer.moving_mean), g.parameter(layer.moving_variance)]
+    warn_if_rounded(epsilon, "epsilon", s.what, g.dtype == "float64", stacklevel=6)
+    if layer.trainable or g.all_norms_frozen:
+        y = g.node("BatchNormalization", [x, *weights], call.name, epsilon=epsilon, momentum=layer.momentum)
+    else:
+        y = _frozen_batch_norm(g, call, x, weights, epsilon)
+    return g.from_image(y, call.shape, data_format, g.dtype)
+
+
+def _frozen_batch_norm(g, call, x, weights, epsilon):
+    """One that stays in inference mode while others are trained, in plain operators, channels first."""
+    shape = g.constant([1, -1, *[1] * (call.x.rank - 2)], "over_channels", "int64")
+    gamma, beta, mean, variance = (g.node("Reshape", [each, shape], f"{call.name}_{what}") for each, what in
+                                   zip(weights, ("scale", "offset", "mean", "variance"), strict=True))
+    spread = g.node("Add", [variance, g.constant(numpy.float32(epsilon), f"{call.name}_epsilon")], f"{call.name}_spread")
+    centred = g.node("Sub", [x, mean], f"{call.name}_centred")
+    normal = g.node("Div", [centred, g.node("Sqrt", [spread], f"{call.name}_deviation")], f"{call.name}_normal")
+    return g.node("Add", [g.node("Mul", [normal, gamma], f"{call.name}_scaled"), beta], call.name)
+
+
+def _layer_norm(g, call):
+    s, layer = call.settings, call.layer
+    axes, epsilon = s["axis"], s["epsilon"]
+    s["center"], s["scale"]
+    axes = sorted(axis % call.x.rank for axis in ([axes] if isinstance(axes, int) else axes))
+    if axes != list(range(call.x.rank - len(axes), call.x.rank)):
+        s.refuse("axis", axes)
+    size = [call.x.shape[axis] for axis in axes]
+    inputs = [g.plain(call.x), _vector(g, call, layer.gamma if layer.scale else None, 1, size, "gamma")]
+    if layer.center:
+        inputs.append(g.parameter(layer.beta))
+    warn_if_rounded(epsilon, "epsilon", s.what, g.dtype == "float64", stacklevel=6)
+    y = g.node("LayerNormalization", inputs, call.name, axis=axes[0] - call.x.rank, epsilon=epsilon,
+               stash_type=11 if g.dtype == "float64" else 1)
+    return Tensor(call.shape, g.dtype, plain=y)
+
+
+def _embedding(g, call):
+    s = call.settings
+    s["input_dim"], s["output_dim"], s.get("input_length")
+    x = g.plain(call.x)
+    if call.x.dtype not in ("int32", "int64"):
+        x = g.node("Cast", [x], f"{call.name}_indices", to=6)  # int32, as Keras does it
+    return Tensor(call.shape, g.dtype, plain=g.node("Gather", [g.parameter(call.layer.embeddings), x], call.name))
+
+
+def _prelu(g, call):
+    call.settings.get("shared_axes")  # told by the variable's shape
+    x, name = g.plain(call.x), call.name
+    low = g.node("Relu", [g.node("Neg", [x], f"{name}_negated")], f"{name}_negative_part")
+    low = g.node("Mul", [low, g.parameter(call.layer.alpha)], f"{name}_low")
+    return Tensor(call.shape, g.dtype, plain=g.node("Sub", [g.node("Relu", [x], f"{name}_high"), low], name))
+
+
+# ---- layers without weights
+
+def _pool(op):
+    def pool(g, call):
+        data_format = call.layer.data_format
+        y = g.node(op, [g.image(call.x, data_format)], call.name, **_window_of(call, "pool_size"))
+        return g.from_image(y, call.shape, data_format, g.dtype)
+    return pool
+
+
+def _global_pool(op):
+    def pool(g, call):
+        data_format, keep = call.settings["data_format"], call.settings["keepdims"]
+        axes = g.constant(list(range(2, call.x.rank)), "places", "int64")
+        y = g.node(op, [g.image(call.x, data_format), axes], call.name, keepdims=int(keep))
+        return g.from_image(y, call.shape, data_format, g.dtype)
+    return pool
+
+
+def _dropout(g, call):
+    rate = call.settings["rate"]
+    if rate == 0:
+        return call.x
+    ratio = g.constant(rate, f"{call.name}_rate")
+    return g.map([call.x], lambda x: g.node("Dropout", [x, ratio], call.name))
+
+
+def _activation(g, call):
+    call.settings["activation"]
+    return activate(g, call.layer.activation, call.x, call.name, call.settings)
+
+
+def _softmax(g, call):
+    axis = call.settings["axis"]
+    axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
+    if not isinstance(axis, int):
+        call.settings.refuse("axis", axis)
+    return softmax(g, call.x, axis, call.name)
+
+
+def _relu(g, call):
+    s, name = call.settings, call.name
+    top, slope, threshold = s["max_value"], float(s["negative_slope"]), float(s["threshold"])
+    if threshold != 0:
+        s.refuse("threshold", threshold)
+    if top is not None and slope != 0:
+        s.refuse("negative_slope", slope)
+    if top is not None:
+        bounds = [g.constant(0, "zero"), g.constant(float(top), f"{name}_top")]
+        return g.map([call.x], lambda x: g.node("Clip", [x, *bounds], name))
+    if slope:
+        return g.map([call.x], lambda x: g.node("LeakyRelu", [x], name, alpha=slope))
+    return g.map([call.x], lambda x: g.node("Relu", [x], name))
+
+
+def _leaky_relu(g, call):
+    slope = float(call.settings["negative_slope"])  # TensorFlow has it as an attribute of float32 too
+    return g.map([call.x], lambda x: g.node("LeakyRelu", [x], call.name, alpha=slope))
+
+
+def _elu(g, call):
+    alpha = float(call.settings["alpha"])
+    return g.map([call.x], lambda x: elu(g, x, call.name, alpha))
+
+
+def _identity(g, call):
+    return call.x
+
+
+def _rescaling(g, call):
+    name = call.name
+    # Both numbers pass through float32 on TensorFlow.
+    scale, offset = (numpy.asarray(call.settings[key], "float32") for key in ("scale", "offset"))
+    x = g.plain(call.x)
+    if call.x.dtype != g.dtype:
+        x = g.node("Cast", [x], f"{name}_cast", to=11 if g.dtype == "float64" else 1)
+    y = g.node("Mul", [x, g.constant(scale, f"{name}_scale")], f"{name}_scaled")
+    return Tensor(call.shape, g.dtype, plain=g.node("Add", [y, g.constant(offset, f"{name}_offset")], name))
+
+
+# ---- shapes
+
+def _flatten(g, call):
+    data_format = call.settings["data_format"]
+    x = call.x
+    if data_format == "channels_first" and x.rank > 2:
+        order = [0, *range(2, x.rank), 1]
+        name = g.node("Transpose", [g.plain(x)], f"{call.name}_channels_last", perm=order)
+        x = Tensor([x.shape[axis] for axis in order], x.dtype, plain=name)
+    if None not in x.shape[1:]:
+        return _reshaped(g, call, x, (math.prod(x.shape[1:]),))
+    return Tensor(call.shape, x.dtype, plain=g.node("Flatten", [g.plain(x)], call.name))
+
+
+def _reshaped(g, call, x, target):
+    shape = g.constant([0, *target], f"{call.name}_shape", "int64")
+    return Tensor(call.shape, x.dtype, plain=g.node("Reshape", [g.plain(x), shape], call.name))
+
+
+def _reshape(g, call):
+    target = call.settings["target_shape"]
+    if 0 in target:
+        call.settings.refuse("target_shape", target)
+    return _reshaped(g, call, call.x, target)
+
+
+def _permute(g, call):
+    order = [0, *call.settings["dims"]]
+    return Tensor(call.shape, call.x.dtype, plain=g.node("Transpose", [g.plain(call.x)], call.name, perm=order))
+
+
+def _repeat_vector(g, call):
+    count = call.settings["n"]
+    row = g.node("Unsqueeze", [g.plain(call.x), g.constant([1], "second", "int64")], f"{call.name}_row")
+    shape = g.constant([1, count, 1], f"{call.name}_shape", "int64")
+    return Tensor(call.shape, call.x.dtype, plain=g.node("Expand", [row, shape], call.name))
+
+
+def _pairs(value, rank):
+    """(before, after) for each spatial dimension."""
+    if rank == 1:
+        return [tuple(value)]
+    return [tuple(pair) for pair in value]
+
+
+def _zero_padding(g, call):
+    data_format = call.settings.get("data_format", "channels_last")
+    rank = call.x.rank - 2
+    pairs = _pairs(call.settings["padding"], rank)
+    pads = [0, 0, *(before for before, _ in pairs), 0, 0, *(after for _, after in pairs)]
+    y = g.node("Pad", [g.image(call.x, data_format), g.constant(pads, f"{call.name}_pads", "int64")], call.name)
+    return g.from_image(y, call.shape, data_format, call.x.dtype)
+
+
+def _cropping(g, call):
+    data_format = call.settings.get("data_format", "channels_last")
+    rank = call.x.rank - 2
+    pairs = _pairs(call.settings["cropping"], rank)
+    whole = numpy.iinfo("int64").max
+    ends = [-after if after else whole for _, after in pairs]
+    numbers = [g.constant(each, f"{call.name}_{what}", "int64") for each, what in
+               (([before for before, _ in pairs], "starts"), (ends, "ends"), (list(range(2, rank + 2)), "axes"))]
+    y = g.node("Slice", [g.image(call.x, data_format), *numbers], call.name)
+    return g.from_image(y, call.shape, data_format, call.x.dtype)
+
+
+# ---- several inputs
+
+def _aligned(call):
+    """The inputs of a merging layer, which would stretch those of lower rank by rules of its own."""
+    rank = max(each.rank for each in call.inputs)
+    if any(each.rank != rank for each in call.inputs):
+        raise onward.Error(f"{call.settings.what} has inputs of ranks "
+                           f"{', '.join(str(each.rank) for each in call.inputs)}, which can't be exported")
+    return call.inputs
+
+
+def _merge(op):
+    def merge(g, call):
+        def write(*names):
+            total, last = names[0], len(names) - 1
+            for i, name in enumerate(names[1:], 1):
+                total = g.node(op, [total, name], call.name if i == last else f"{call.name}_{i}")
+            return total
+        return g.map(_aligned(call), write, call.shape)
+    return merge
+
+
+def _average(g, call):
+    def write(*names):
+        total = g.node("Sum", list(names), f"{call.name}_sum")
+        return g.node("Div", [total, g.constant(len(names), "count")], call.name)
+    return g.map(_aligned(call), write, call.shape)
+
+
+def _concatenate(g, call):
+    axis, inputs = call.settings["axis"], _aligned(call)
+    follows = all(each.plain is None for each in inputs)
+    axis = g.axis(inputs[0], axis) if follows else axis % inputs[0].rank
+    return g.map(inputs, lambda *names: g.node("Concat", list(names), call.name, axis=axis), call.shape)
+
+
+LAYERS = {
+    L.Activation: _activation, L.Add: _merge("Add"), L.Average: _average, L.BatchNormalization: _batch_norm,
+    L.Concatenate: _concatenate, L.Dense: _dense, L.Dropout: _dropout, L.ELU: _elu, L.Embedding: _embedding,
+    L.Flatten: _flatten, L.Identity: _identity, L.LayerNormalization: _layer_norm, L.LeakyReLU: _leaky_relu,
+    L.Maximum: _merge("Max"), L.Minimum: _merge("Min"), L.Multiply: _merge("Mul"), L.PReLU: _prelu,
+    L.Permute: _permute, L.ReLU: _relu, L.RepeatVector: _repeat_vector, L.Rescaling: _rescaling,
+    L.Reshape: _reshape, L.Softmax: _softmax, L.Subtract: _merge("Sub"),
+    **dict.fromkeys([L.Conv1D, L.Conv2D, L.Conv3D], _conv),
+    **dict.fromkeys([L.DepthwiseConv1D, L.DepthwiseConv2D], _depthwise_conv),
+    **dict.fromkeys([L.SeparableConv1D, L.SeparableConv2D], _separable_conv),
+    **dict.fromkeys([L.MaxPooling1D, L.MaxPooling2D, L.MaxPooling3D], _pool("MaxPool")),
+    **dict.fromkeys([L.AveragePooling1D, L.AveragePooling2D, L.AveragePooling3D], _pool("AveragePool")),
+    **dict.fromkeys([L.GlobalMaxPooling1D, L.GlobalMaxPooling2D, L.GlobalMaxPooling3D], _global_pool("ReduceMax")),
+    **dict.fromkeys([L.GlobalAveragePooling1D, L.GlobalAveragePooling2D, L.GlobalAveragePooling3D],
+                    _global_pool("ReduceMean")),
+    **dict.fromkeys([L.ZeroPadding1D, L.ZeroPadding2D, L.ZeroPadding3D], _zero_padding),
+    **dict.fromkeys([L.Cropping1D, L.Cropping2D, L.Cropping3D], _cropping),
+}

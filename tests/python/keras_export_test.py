@@ -1,0 +1,482 @@
+"""A training that begins in Keras goes on in Onward as if it had not moved."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import onward
+import onward.keras
+
+EPS = 2.0**-10  # exact in float32, as an attribute must be
+TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    in_type("float64")
+    keras.utils.set_random_seed(1)
+
+
+def in_type(dtype):
+    keras.config.set_floatx(dtype)
+    keras.config.set_dtype_policy(dtype)
+
+
+def train(model, batches):
+    losses = []
+    for x, label in batches:
+        model.reset_metrics()
+        losses.append(float(model.train_on_batch(x, label)))
+    return losses
+
+
+def batches_for(model, steps, classes=None, size=6, seed=2):
+    """Made-up data for a model: integers below `classes`, or numbers like its output, as labels."""
+    random = np.random.default_rng(seed)
+    made = []
+    for _ in range(steps):
+        x = []
+        for each in model.inputs:
+            shape = [size if dim is None else dim for dim in each.shape]
+            dtype = keras.backend.standardize_dtype(each.dtype)
+            x.append(random.integers(0, 7, shape).astype(dtype) if "int" in dtype else random.normal(size=shape).astype(dtype))
+        shape = [size if dim is None else dim for dim in model.outputs[0].shape]
+        label = random.integers(0, classes, shape[:-1]) if classes else random.uniform(size=shape).astype(keras.config.floatx())
+        made.append((x[0] if len(x) == 1 else x, label))
+    return made
+
+
+def feeds(exported, x, label):
+    x = x if isinstance(x, list) else [x]
+    return {each.name: array for each, array in zip(exported.inputs, x, strict=True)} | {"label": label}
+
+
+def assert_goes_on(model, batches, begun=5, steps=20):
+    """Trains `begun` steps in Keras, exports, and compares the next steps, the variables and the output at their end."""
+    dtype = keras.config.floatx()
+    train(model, batches[:begun])
+    exported = onward.keras.export(model)
+    assert exported.check() == []
+    trainer = onward.Trainer(exported)
+    losses = [float(trainer.step(feeds(exported, *batch))["loss"]) for batch in batches[begun:]]
+    expected = train(model, batches[begun:])
+    assert len(losses) == steps
+    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE[dtype])
+    if dtype == "float64":
+        again = onward.keras.export(model)
+        state = trainer.state()
+        for name, array in (again.parameters | again.state).items():
+            np.testing.assert_allclose(state[name], array, rtol=1e-8, atol=1e-10, err_msg=name)
+        x = batches[0][0]
+        results = trainer.infer({key: value for key, value in feeds(exported, x, None).items() if key != "label"})
+        np.testing.assert_allclose(results["output"], keras.ops.convert_to_numpy(model(x)), rtol=1e-8, atol=1e-10)
+    return trainer
+
+
+def cnn():
+    return keras.Sequential([
+        keras.Input((8, 8, 2), name="image"),
+        layers.Conv2D(4, 3, padding="same", activation="relu"),
+        layers.BatchNormalization(epsilon=EPS),
+        layers.MaxPooling2D(2),
+        layers.DepthwiseConv2D(2, use_bias=False),
+        layers.BatchNormalization(epsilon=EPS, momentum=0.75),
+        layers.Flatten(),
+        layers.Dense(6, activation="tanh"),
+        layers.LayerNormalization(epsilon=EPS),
+        layers.Dense(5, activation="softmax"),
+    ])
+
+
+OPTIMIZERS = {
+    "sgd": lambda: keras.optimizers.SGD(0.05),
+    "sgd weight decay": lambda: keras.optimizers.SGD(0.05, weight_decay=0.01),
+    "momentum": lambda: keras.optimizers.SGD(0.02, momentum=0.9),
+    "nesterov": lambda: keras.optimizers.SGD(0.02, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "adam": lambda: keras.optimizers.Adam(0.003),
+    "adam of other numbers": lambda: keras.optimizers.Adam(0.003, beta_1=0.8, beta_2=0.95, epsilon=1e-5, weight_decay=0.02),
+    "adamw": lambda: keras.optimizers.AdamW(0.003),
+    "adagrad": lambda: keras.optimizers.Adagrad(0.02, initial_accumulator_value=0.2),
+}
+
+
+@pytest.mark.parametrize("begun", [0, 5])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_goes_on(name, begun):
+    model = cnn()
+    model.compile(loss="sparse_categorical_crossentropy", optimizer=OPTIMIZERS[name]())
+    assert_goes_on(model, batches_for(model, begun + 20, classes=5), begun)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_float32(name):
+    in_type("float32")
+    model = cnn()
+    model.compile(loss="sparse_categorical_crossentropy", optimizer=OPTIMIZERS[name]())
+    assert_goes_on(model, batches_for(model, 25, classes=5))
+
+
+def functional(shape, build, dtype=None):
+    x = keras.Input(shape, name="x", dtype=dtype)
+    return keras.Model(x, build(x))
+
+
+def dense_end(x):
+    return layers.Dense(3)(layers.Flatten()(x))
+
+
+IMAGE, LINE, BLOCK = (6, 7, 4), (9, 4), (4, 5, 4, 2)
+
+
+def chain(*made):
+    """A model of these layers between others, so that gradients pass through them."""
+    def build(x):
+        for layer in made:
+            x = layer(x)
+        return dense_end(x)
+    return build
+
+
+def on_image(*made):
+    return IMAGE, chain(layers.Conv2D(4, 1), *made)
+
+
+def on_line(*made):
+    return LINE, chain(layers.Conv1D(4, 1), *made)
+
+
+def on_block(*made):
+    return BLOCK, chain(layers.Conv3D(2, 1), *made)
+
+
+def on_row(*made):
+    return (5,), chain(layers.Dense(6), *made)
+
+
+def activations():
+    for name in ("relu", "sigmoid", "tanh", "softplus", "exponential", "relu6", "hard_sigmoid", "hard_silu", "silu",
+                 "gelu", "elu", "leaky_relu", "softmax", "log_softmax", "linear"):
+        yield f"activation {name}", lambda name=name: on_row(layers.Dense(4, activation=name))
+        yield f"activation {name} of images", lambda name=name: on_image(layers.Activation(name))
+
+
+def merged(kind, **settings):
+    def build(x):
+        a, b = layers.Conv2D(3, 3, padding="same")(x), layers.Conv2D(3, 1)(x)
+        return dense_end(kind(**settings)([a, b, layers.MaxPooling2D(3, 1, padding="same")(a)]))
+    return IMAGE, build
+
+
+def subtracted():
+    return IMAGE, lambda x: dense_end(layers.Subtract()([layers.Conv2D(3, 1)(x), layers.Conv2D(3, 1)(x)]))
+
+
+def mixed_orders():
+    """An image that went through a convolution, joined with one that did not."""
+    return IMAGE, lambda x: dense_end(layers.Concatenate()([layers.Conv2D(3, 3, padding="same")(x), x]))
+
+
+LAYERS = {
+    "dense": lambda: on_row(layers.Dense(4)),
+    "dense without bias": lambda: on_row(layers.Dense(4, use_bias=False)),
+    "dense of images": lambda: on_image(layers.Dense(3)),
+    "dense of images without bias": lambda: on_image(layers.Dense(3, use_bias=False)),
+    "conv 1": lambda: on_line(layers.Conv1D(3, 3)),
+    "conv 1 causal": lambda: on_line(layers.Conv1D(3, 3, padding="causal", dilation_rate=2)),
+    "conv 1 same, strides": lambda: on_line(layers.Conv1D(3, 4, padding="same", strides=2)),
+    "conv 2 strides": lambda: on_image(layers.Conv2D(3, (2, 3), strides=(2, 1))),
+    "conv 2 same": lambda: on_image(layers.Conv2D(3, (2, 3), padding="same", use_bias=False)),
+    "conv 2 same, strides": lambda: on_image(layers.Conv2D(3, 3, padding="same", strides=(2, 3))),
+    "conv 2 dilated": lambda: on_image(layers.Conv2D(3, 2, dilation_rate=(2, 3), padding="same")),
+    "conv 2 groups": lambda: on_image(layers.Conv2D(6, 3, groups=2)),
+    "conv 3": lambda: on_block(layers.Conv3D(3, 2, padding="same")),
+    "depthwise 1": lambda: on_line(layers.DepthwiseConv1D(3, padding="same")),
+    "depthwise 2": lambda: on_image(layers.DepthwiseConv2D(3, strides=2, padding="same", activation="relu")),
+    "depthwise 2 multiplied": lambda: on_image(layers.DepthwiseConv2D(2, depth_multiplier=3)),
+    "separable 1": lambda: on_line(layers.SeparableConv1D(3, 3)),
+    "separable 2": lambda: on_image(layers.SeparableConv2D(5, 3, depth_multiplier=2, padding="same")),
+    "max pooling 1": lambda: on_line(layers.MaxPooling1D(2)),
+    "max pooling 2": lambda: on_image(layers.MaxPooling2D((2, 3), strides=(1, 2))),
+    "max pooling 2 same": lambda: on_image(layers.MaxPooling2D(3, strides=2, padding="same")),
+    "average pooling 1": lambda: on_line(layers.AveragePooling1D(3, strides=2, padding="same")),
+    "average pooling 2": lambda: on_image(layers.AveragePooling2D(2)),
+    "average pooling 2 same": lambda: on_image(layers.AveragePooling2D(3, strides=2, padding="same")),
+    "global average 1": lambda: on_line(layers.GlobalAveragePooling1D()),
+    "global average 2": lambda: on_image(layers.GlobalAveragePooling2D()),
+    "global average 2 kept": lambda: on_image(layers.GlobalAveragePooling2D(keepdims=True)),
+    "global average 3": lambda: on_block(layers.GlobalAveragePooling3D()),
+    "global max 1": lambda: on_line(layers.GlobalMaxPooling1D()),
+    "global max 2": lambda: on_image(layers.GlobalMaxPooling2D()),
+    "batch norm of rows": lambda: on_row(layers.BatchNormalization(epsilon=EPS)),
+    "batch norm of lines": lambda: on_line(layers.BatchNormalization(epsilon=EPS, momentum=0.9)),
+    "batch norm, no scale": lambda: on_image(layers.BatchNormalization(epsilon=EPS, scale=False)),
+    "batch norm, no center": lambda: on_image(layers.BatchNormalization(epsilon=EPS, center=False)),
+    "batch norm of axis 1": lambda: on_image(layers.BatchNormalization(axis=1, epsilon=EPS)),
+    "batch norm, frozen": lambda: on_image(layers.BatchNormalization(epsilon=EPS, trainable=False)),
+    "batch norm, some frozen": lambda: on_image(layers.BatchNormalization(epsilon=EPS),
+                                                layers.BatchNormalization(epsilon=EPS, trainable=False)),
+    "layer norm": lambda: on_image(layers.LayerNormalization(epsilon=EPS)),
+    "layer norm of two axes": lambda: on_image(layers.LayerNormalization(axis=(-2, -1), epsilon=EPS)),
+    "layer norm, no scale": lambda: on_row(layers.LayerNormalization(scale=False, epsilon=EPS)),
+    "layer norm, no center": lambda: on_row(layers.LayerNormalization(center=False, epsilon=EPS)),
+    "embedding": lambda: ((5,), chain(layers.Embedding(7, 4)), "int32"),
+    "embedding of floats": lambda: ((5,), lambda x: dense_end(layers.Embedding(7, 4)(layers.ReLU(max_value=6.0)(x)))),
+    "prelu": lambda: on_image(layers.PReLU(alpha_initializer="uniform", shared_axes=[1, 2])),
+    "relu up to 1.5": lambda: on_image(layers.ReLU(max_value=1.5)),
+    "relu with slope": lambda: on_row(layers.ReLU(negative_slope=0.25)),
+    "leaky relu": lambda: on_row(layers.LeakyReLU(negative_slope=0.3)),
+    "elu": lambda: on_row(layers.ELU(alpha=0.7)),
+    "softmax of axis 1": lambda: on_image(layers.Softmax(axis=1)),
+    "softmax of axis -1": lambda: on_image(layers.Softmax()),
+    "identity": lambda: on_row(layers.Identity()),
+    "no dropout": lambda: on_row(layers.Dropout(0.0)),
+    "rescaling": lambda: on_image(layers.Rescaling(1 / 255, offset=0.1)),
+    "flatten": lambda: on_image(layers.Flatten()),
+    "flatten of channels first": lambda: on_image(layers.Flatten(data_format="channels_first")),
+    "reshape": lambda: on_image(layers.Reshape((4, -1, 7))),
+    "permute": lambda: on_image(layers.Permute((3, 1, 2))),
+    "repeat vector": lambda: on_row(layers.RepeatVector(3), layers.Conv1D(2, 2)),
+    "zero padding 1": lambda: on_line(layers.ZeroPadding1D((1, 2)), layers.Conv1D(2, 3)),
+    "zero padding 2": lambda: on_image(layers.ZeroPadding2D(((1, 0), (2, 1))), layers.Conv2D(2, 3)),
+    "zero padding 3": lambda: on_block(layers.ZeroPadding3D(1), layers.Conv3D(2, 3)),
+    "cropping 1": lambda: on_line(layers.Cropping1D((1, 2))),
+    "cropping 2": lambda: on_image(layers.Cropping2D(((1, 0), (2, 1)))),
+    "add": lambda: merged(layers.Add),
+    "average": lambda: merged(layers.Average),
+    "concatenate": lambda: merged(layers.Concatenate),
+    "concatenate along axis 1": lambda: merged(layers.Concatenate, axis=1),
+    "concatenate of both orders": mixed_orders,
+    "maximum": lambda: merged(layers.Maximum),
+    "minimum": lambda: merged(layers.Minimum),
+    "multiply": lambda: merged(layers.Multiply),
+    "subtract": subtracted,
+    **dict(activations()),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_layer_goes_on(name):
+    model = functional(*LAYERS[name]())
+    squares = "embedding" not in name
+    model.compile(loss=keras.losses.MeanSquaredError(),
+                  optimizer=keras.optimizers.Adam(0.01) if squares else keras.optimizers.SGD(0.1, momentum=0.9))
+    assert_goes_on(model, batches_for(model, 23), begun=3)
+
+
+def test_every_layer_has_a_case():
+    """What the importer knows is what the table above tries."""
+    from onward._keras_layers import LAYERS as known
+
+    tried = set()
+    for make in LAYERS.values():
+        tried |= {type(layer) for layer in functional(*make()).layers}
+    # TensorFlow has neither of these poolings in float64.
+    missing = {layers.MaxPooling3D, layers.AveragePooling3D, layers.GlobalMaxPooling3D, layers.Cropping3D}
+    assert set(known) - tried <= missing
+
+
+k = keras.losses
+LOSSES = {
+    "sparse by name": ("sparse_categorical_crossentropy", "softmax", "class"),
+    "sparse of logits": (k.SparseCategoricalCrossentropy(from_logits=True), None, "class"),
+    "sparse of softmax, told logits": (k.SparseCategoricalCrossentropy(from_logits=True), "softmax", "class"),
+    "sparse, sum": (k.SparseCategoricalCrossentropy(reduction="sum"), "softmax", "class"),
+    "sparse of probabilities": (k.SparseCategoricalCrossentropy(), "scaled softmax", "class"),
+    "sparse of places": (k.SparseCategoricalCrossentropy(), "places", "class"),
+    "sparse of sigmoid": (k.SparseCategoricalCrossentropy(), "sigmoid", "class"),
+    "categorical": (k.CategoricalCrossentropy(), "softmax", "share"),
+    "categorical function": (k.categorical_crossentropy, "softmax", "share"),
+    "categorical of logits": (k.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1), None, "share"),
+    "categorical of probabilities": (k.CategoricalCrossentropy(reduction="sum"), "scaled softmax", "share"),
+    "binary": (k.BinaryCrossentropy(), "sigmoid", "share"),
+    "binary of logits": (k.BinaryCrossentropy(from_logits=True), None, "share"),
+    "binary, smoothed, sum": (k.BinaryCrossentropy(from_logits=True, label_smoothing=0.2, reduction="sum"), None, "share"),
+    "binary of softmax": (k.BinaryCrossentropy(), "softmax", "share"),
+    "binary of probabilities": (k.BinaryCrossentropy(label_smoothing=0.1), "scaled softmax", "share"),
+    "squares by name": ("mse", None, "number"),
+    "squares of softmax": (k.MeanSquaredError(), "softmax", "number"),
+    "squares, sum": (k.MeanSquaredError(reduction="sum"), "places", "number"),
+}
+
+
+def ended(last):
+    """A model that ends in what a loss may look through, or not."""
+    if last == "places":
+        return functional((4, 5), lambda x: layers.Dense(3, activation="softmax")(layers.Dense(4, "tanh")(x)))
+    x = keras.Input((5,), name="x")
+    y = layers.Dense(3, activation=None if last is None else last.split()[-1])(layers.Dense(4, "tanh")(x))
+    return keras.Model(x, layers.Rescaling(0.75, offset=0.05)(y) if last == "scaled softmax" else y)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_goes_on(name):
+    loss, last, label = LOSSES[name]
+    loss = type(loss).from_config(loss.get_config()) if isinstance(loss, k.Loss) else loss  # of this type
+    model = ended(last)
+    model.compile(loss=loss, optimizer=keras.optimizers.Adam(0.01))
+    batches = batches_for(model, 23, classes=3 if label == "class" else None)
+    if label == "share":
+        batches = [(x, y / y.sum(-1, keepdims=True)) for x, y in batches]
+    assert_goes_on(model, batches, begun=3)
+
+
+def shared_and_nested():
+    """Two inputs through one inner model, a layer that is used twice, and a frozen one."""
+    inner = keras.Sequential([keras.Input((5,)), layers.Dense(4, activation="relu", name="inside"), layers.Dense(4)],
+                             name="inner")
+    a, b = keras.Input((5,), name="a"), keras.Input((5,), name="b")
+    twice = layers.Dense(4, name="twice")
+    frozen = layers.Dense(4, name="frozen", trainable=False)
+    joined = layers.Add()([twice(inner(a)), twice(inner(b)), frozen(inner(a))])
+    return keras.Model([a, b], layers.Dense(3)(joined))
+
+
+def test_shared_nested_and_frozen_layers():
+    model = shared_and_nested()
+    model.compile(loss="mse", optimizer=keras.optimizers.Adam(0.01))
+    trainer = assert_goes_on(model, batches_for(model, 23), begun=3)
+    names = set(trainer.model.parameters)
+    assert len(names) == 8 and not any("frozen" in name for name in names)
+    assert any("frozen" in name for name in trainer.model.initializers)
+
+
+def test_norms_differ_in_momentum():
+    model = functional(*on_image(layers.BatchNormalization(epsilon=EPS), layers.BatchNormalization(epsilon=EPS, momentum=0.6)))
+    model.compile(loss="mse", optimizer="sgd")
+    assert_goes_on(model, batches_for(model, 23), begun=3)
+
+
+def test_what_a_call_says_of_training_is_the_model_s():
+    x = keras.Input((5,), name="x")
+    model = keras.Model(x, layers.Dense(2)(layers.BatchNormalization(epsilon=EPS)(layers.Dense(4)(x), training=False)))
+    model.compile(loss="mse", optimizer="adam")
+    assert_goes_on(model, batches_for(model, 23), begun=3)
+
+
+def test_open_sizes():
+    model = functional((None, None, 2), lambda x: layers.GlobalAveragePooling2D()(
+        layers.Conv2D(3, 3, strides=2, padding="same")(x)))
+    model.compile(loss="mse", optimizer="adam")
+    random = np.random.default_rng(4)
+    sizes = [(6, 7), (5, 8), (9, 9)] * 8
+    assert_goes_on(model, [(random.normal(size=(4, *size, 2)), random.normal(size=(4, 3))) for size in sizes[:23]], begun=3)
+
+
+def test_dropout_drops_in_training_alone():
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, layers.Dropout(0.25)(layers.Dense(64)(x)))
+    model.compile(loss="mse", optimizer=keras.optimizers.SGD(0.0))
+    trainer = onward.Trainer(onward.keras.export(model), seed=1)
+    data = np.random.default_rng(7).normal(size=(50, 4))
+    outputs = keras.ops.convert_to_numpy(model(data))
+    assert np.allclose(trainer.infer({"x": data})["output"], outputs)
+    # With a label of zeros the loss is the mean square: it grows by 1 / (1 - rate) on average.
+    losses = [float(trainer.step({"x": data, "label": np.zeros((50, 64))})["loss"]) for _ in range(20)]
+    assert np.std(losses) > 0
+    assert np.isclose(np.mean(losses), (outputs**2).mean() / 0.75, rtol=0.05)
+
+
+def test_a_file_is_written(tmp_path):
+    model = ended(None)
+    model.compile(loss="mse", optimizer="adam")
+    exported = onward.keras.export(model, tmp_path / "model.onnx")
+    assert onward.load(tmp_path / "model.onnx").to_bytes() == exported.to_bytes()
+
+
+def compiled(build=lambda x: layers.Dense(3)(x), shape=(4,), loss="mse", optimizer="sgd", dtype=None, **more):
+    model = functional(shape, build, dtype)
+    model.compile(loss=loss, optimizer=optimizer, **more)
+    return model
+
+
+class Own(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.layer = layers.Dense(2)
+
+    def call(self, x):
+        return self.layer(x)
+
+
+def stepped_then_frozen():
+    model = functional((4,), lambda x: layers.Dense(2)(layers.Dense(3, name="first")(x)))
+    model.compile(loss="mse", optimizer=keras.optimizers.Adam())
+    train(model, batches_for(model, 1))
+    model.get_layer("first").trainable = False
+    return model
+
+
+def uncompiled():
+    return functional((4,), lambda x: layers.Dense(2)(x))
+
+
+def undecayed():
+    optimizer = keras.optimizers.AdamW()
+    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    return compiled(optimizer=optimizer)
+
+
+def in_other_type():
+    model = functional((4,), lambda x: layers.Dense(2, dtype="float32")(x))
+    model.compile(loss="mse", optimizer="sgd")
+    return model
+
+
+REFUSED = {
+    "layers": (lambda: compiled(lambda x: layers.Dense(2)(layers.LSTM(3, name="a")(layers.GaussianNoise(0.1, name="b")(x))),
+                                (5, 4)), "GaussianNoise 'b' can't be exported\n  LSTM 'a' can't be exported"),
+    "regularizer": (lambda: compiled(lambda x: layers.Dense(2, kernel_regularizer="l2")(x)), "regularizer"),
+    "constraint": (lambda: compiled(lambda x: layers.Dense(2, kernel_constraint="non_neg")(x)), "constraint"),
+    "activation": (lambda: compiled(lambda x: layers.Dense(2, activation="mish", name="d")(x)),
+                   "Dense 'd' with activation=mish can't be exported: it may be "),
+    "own activation": (lambda: compiled(lambda x: layers.Dense(2, activation=lambda y: y, name="d")(x)), "activation=<lambda>"),
+    "mask": (lambda: compiled(lambda x: layers.Dense(2)(layers.Embedding(5, 3, mask_zero=True, name="e")(x)), dtype="int32"),
+             "Embedding 'e' with mask_zero=True can't be exported"),
+    "noise shape": (lambda: compiled(lambda x: layers.Dense(2)(layers.Dropout(0.5, noise_shape=(None, 1), name="d")(x))),
+                    "Dropout 'd' with noise_shape"),
+    "threshold": (lambda: compiled(lambda x: layers.Dense(2)(layers.ReLU(threshold=1.0, name="r")(x))),
+                  "ReLU 'r' with threshold=1.0"),
+    "ranks": (lambda: compiled(lambda x: layers.Add(name="a")([layers.Dense(4)(x), layers.Reshape((1, 4))(x)])),
+              "Add 'a' has inputs of ranks 2, 3"),
+    "norm's axis": (lambda: compiled(lambda x: layers.Flatten()(layers.BatchNormalization(axis=2, name="n")(x)), (3, 4, 5)),
+                    "BatchNormalization 'n' with axis=2"),
+    "operation": (lambda: compiled(lambda x: layers.Dense(2)(x) * 2), "Multiply 'multiply.*' can't be exported"),
+    "own model": (lambda: Own(), "only Sequential and Functional models"),
+    "not compiled": (uncompiled, "is not compiled"),
+    "not built": (lambda: keras.Sequential([layers.Dense(2)]), "is not built|is not compiled"),
+    "rows": (lambda: compiled(lambda x: layers.Dense(2)(layers.Embedding(5, 3, name="e")(x)), dtype="int32", optimizer="adam"),
+             "Embedding 'e' with Adam can't be exported"),
+    "frozen since": (stepped_then_frozen, "built for 4 variables, the model trains 2 now"),
+    "nothing to train": (lambda: compiled(lambda x: layers.Dense(2, trainable=False)(x)), "nothing would be trained"),
+    "other optimizer": (lambda: compiled(optimizer="rmsprop"), "the optimizer RMSprop"),
+    "amsgrad": (lambda: compiled(optimizer=keras.optimizers.Adam(amsgrad=True)), "Adam with amsgrad=True"),
+    "clipping": (lambda: compiled(optimizer=keras.optimizers.SGD(clipnorm=1.0)), "SGD with clipnorm=1.0"),
+    "average": (lambda: compiled(optimizer=keras.optimizers.SGD(use_ema=True)), "SGD with use_ema=True"),
+    "accumulation": (lambda: compiled(optimizer=keras.optimizers.SGD(gradient_accumulation_steps=2)),
+                     "SGD with gradient_accumulation_steps=2"),
+    "schedule": (lambda: compiled(optimizer=keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.1, 9, 0.9))),
+                 "a schedule for its learning_rate"),
+    "excluded": (undecayed, "out of the decay of weights"),
+    "other loss": (lambda: compiled(loss="huber"), "'huber' can't be exported"),
+    "own loss": (lambda: compiled(loss=lambda y, x: x), "can't be exported: it may be"),
+    "vague loss": (lambda: compiled(loss="crossentropy"), "name it"),
+    "several losses": (lambda: compiled(loss=["mse"]), "one loss"),
+    "loss weights": (lambda: compiled(loss_weights=[2.0]), "loss_weights|one loss"),
+    "ignored class": (lambda: compiled(loss=keras.losses.SparseCategoricalCrossentropy(ignore_class=1)), "ignore_class=1"),
+    "no reduction": (lambda: compiled(loss=keras.losses.MeanSquaredError(reduction=None)), "no single number"),
+    "axis of a loss": (lambda: compiled(loss=keras.losses.CategoricalCrossentropy(axis=0)), "axis=0"),
+    "types": (in_other_type, "in float32, its loss .* in float64|compute in float32"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_exact_is_refused_by_name(name):
+    make, message = REFUSED[name]
+    with pytest.raises(onward.Error, match=message):
+        onward.keras.export(make())
+
+
+def test_a_rounded_epsilon_is_told():
+    with pytest.warns(UserWarning, match="epsilon=0.001 of BatchNormalization 'n' becomes 0.00100000004"):
+        onward.keras.export(compiled(lambda x: layers.Dense(2)(layers.BatchNormalization(name="n")(x))))
