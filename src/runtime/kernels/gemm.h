@@ -12,6 +12,9 @@ struct Product {
   double alpha = 1, beta = 0;
   bool in_team = false;
 
+  /// Whether oneDNN or BLIS multiplies; oneDNN knows only float32.
+  bool by_onednn() const;
+
   void run(const float* a, const float* b, float* y) const;
   void run(const double* a, const double* b, double* y) const;
 };

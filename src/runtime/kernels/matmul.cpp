@@ -1,6 +1,4 @@
-// Products of matrices, by BLIS and oneDNN. Measured on this kind of machine, oneDNN reads
-// transposed matrices faster (by a tenth to a half), and BLIS those that lie as they are
-// multiplied.
+// Products of matrices, by BLIS and oneDNN; gemm.cpp has the rule.
 
 #include <algorithm>
 #include <limits>
@@ -41,21 +39,30 @@ void spread(const T* c, std::span<const int64_t> dims, T* y, int64_t m, int64_t 
   }
 }
 
-Reason refuses_onednn(const Node& node) {
+Product gemm_product(const Node& node) {
+  const auto a = *static_dims(*node.input(0)), y = *static_dims(*node.output(0));
+  const bool trans_a = node.int_or("transA", 0) != 0;
+  return {.trans_a = trans_a,
+          .trans_b = node.int_or("transB", 0) != 0,
+          .m = y[0],
+          .n = y[1],
+          .k = a[trans_a ? 0 : 1],
+          .alpha = static_cast<double>(node.float_or("alpha", 1))};
+}
+
+Reason refuses_onednn(const Node& node, const Product& product) {
   if (node.output(0)->type.dtype != DType::f32) return "oneDNN multiplies only f32";
-  if (node.int_or("transA", 0) == 0 && node.int_or("transB", 0) == 0) return "nothing transposed";
-  return refuses_type(node);
+  return product.by_onednn() ? "" : "BLIS is faster for this shape";
+}
+
+Reason refuses_onednn_gemm(const Node& node) {
+  const Reason reason = refuses_type(node);
+  return reason.empty() ? refuses_onednn(node, gemm_product(node)) : reason;
 }
 
 void make_gemm(Site& site) {
   const Node& node = site.node();
-  const auto a_dims = site.input_dims(0), y_dims = site.output_dims(0);
-  Product product{.trans_a = node.int_or("transA", 0) != 0,
-                  .trans_b = node.int_or("transB", 0) != 0,
-                  .m = y_dims[0],
-                  .n = y_dims[1],
-                  .alpha = static_cast<double>(node.float_or("alpha", 1))};
-  product.k = a_dims[product.trans_a ? 0 : 1];
+  Product product = gemm_product(node);
   const SlotIndex a = site.input(0), b = site.input(1);
   const double beta = static_cast<double>(node.float_or("beta", 1));
   const bool has_c = site.has_input(2) && beta != 0;
@@ -82,6 +89,12 @@ struct Stack {
 
   bool adds() const { return static_cast<int64_t>(y_at.size()) * product.m * product.n > results; }
 
+  /// Whether threads take products each, rather than share one.
+  bool is_shared() const {
+    const double flops = 2.0 * static_cast<double>(product.m * product.n * product.k);
+    return !adds() && static_cast<int64_t>(y_at.size()) >= 2 * threads() && flops < kLargeProduct;
+  }
+
   template <typename T>
   void run(const T* a, const T* b, T* y) const {
     Product one = product;
@@ -95,12 +108,9 @@ struct Stack {
       }
     };
     const auto count = static_cast<int64_t>(y_at.size());
-    const double flops = 2.0 * static_cast<double>(product.m * product.n * product.k);
-    if (std::is_same_v<T, double> || adds() || count < 2 * threads() || flops > kLargeProduct) {
-      return run_some(0, count);  // threads share each product
-    }
-    one.in_team = true;
-    parallel_for(count, flops / 30, run_some);
+    if (!product.in_team) return run_some(0, count);
+    const double cost = static_cast<double>(product.m * product.n * product.k) / 15;
+    parallel_for(count, cost, run_some);
   }
 
  private:
@@ -111,11 +121,6 @@ Reason refuses_matmul(const Node& node) {
   if (static_dims(*node.input(0))->empty() || static_dims(*node.input(1))->empty())
     return "a scalar";
   return refuses_type(node);
-}
-
-Reason refuses_onednn_matmul(const Node& node) {
-  if (node.output(0)->type.dtype != DType::f32) return "oneDNN multiplies only f32";
-  return refuses_matmul(node);
 }
 
 /// Where each matrix of a broadcast stack begins.
@@ -165,58 +170,64 @@ struct Matrices {
   }
 };
 
-void plan_stack(Site& site, Stack stack, size_t a_input, size_t b_input) {
-  stack.results = checked_element_count(site.output_dims(0));
-  const SlotIndex a = site.input(a_input), b = site.input(b_input), y = site.output(0);
+Product one_product(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k) {
+  return {.trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k};
+}
+
+/// MatMul(a, b), MatMulGradA(a, b, dy) = dy b^T or MatMulGradB(a, b, dy) = a^T dy.
+enum class Kind : uint8_t { product, grad_a, grad_b };
+
+Kind kind_of(const Node& node) {
+  if (node.op == "MatMulGradA") return Kind::grad_a;
+  return node.op == "MatMulGradB" ? Kind::grad_b : Kind::product;
+}
+
+Stack stack_of(const Node& node) {
+  const Kind kind = kind_of(node);
+  const Value& y = kind == Kind::product ? *node.output(0) : *node.input(2);
+  const Matrices all(*static_dims(*node.input(0)), *static_dims(*node.input(1)), *static_dims(y));
+  const bool tall = all.is_tall();
+  const int64_t m = tall ? all.rows() : all.m(), n = all.n(), k = all.k();
+  const auto at = [&](std::vector<int64_t> starts) {
+    return tall ? std::vector<int64_t>{0} : std::move(starts);
+  };
+  Stack stack;
+  if (kind == Kind::product) {
+    stack = {one_product(false, false, m, n, k), at(all.a_at()), at(all.b_at()), at(all.y_at())};
+  } else if (kind == Kind::grad_a) {
+    stack = {one_product(false, true, m, k, n), at(all.y_at()), at(all.b_at()), at(all.a_at())};
+  } else {
+    stack = {one_product(true, false, k, n, m), at(all.a_at()), at(all.y_at()), at(all.b_at())};
+  }
+  stack.results = checked_element_count(*static_dims(*node.output(0)));
+  stack.product.in_team = node.output(0)->type.dtype == DType::f32 && stack.is_shared();
+  return stack;
+}
+
+Reason refuses_onednn_matmul(const Node& node) {
+  if (const Reason reason = refuses_matmul(node); !reason.empty()) return reason;
+  return refuses_onednn(node, stack_of(node).product);
+}
+
+void make_matmul(Site& site) {
+  const Stack stack = stack_of(site.node());
+  const Kind kind = kind_of(site.node());
+  const SlotIndex a = site.input(kind == Kind::grad_a ? 2 : 0),
+                  b = site.input(kind == Kind::grad_b ? 2 : 1), y = site.output(0);
   as_float(site.dtype(), [&]<typename T>(T) {
     site.action([=](const Run& run) { stack.run(run.at<T>(a), run.at<T>(b), run.at<T>(y)); });
   });
 }
 
-Product one_product(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k) {
-  return {.trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k};
-}
-
-void make_matmul(Site& site) {
-  const Matrices all(site.input_dims(0), site.input_dims(1), site.output_dims(0));
-  if (all.is_tall()) {
-    const Product product = one_product(false, false, all.rows(), all.n(), all.k());
-    return plan_stack(site, {product, {0}, {0}, {0}}, 0, 1);
-  }
-  const Product product = one_product(false, false, all.m(), all.n(), all.k());
-  plan_stack(site, {product, all.a_at(), all.b_at(), all.y_at()}, 0, 1);
-}
-
-// MatMulGradA(a, b, dy) = dy b^T
-void make_matmul_grad_a(Site& site) {
-  const Matrices all(site.input_dims(0), site.input_dims(1), site.input_dims(2));
-  if (all.is_tall()) {
-    const Product product = one_product(false, true, all.rows(), all.k(), all.n());
-    return plan_stack(site, {product, {0}, {0}, {0}}, 2, 1);
-  }
-  const Product product = one_product(false, true, all.m(), all.k(), all.n());
-  plan_stack(site, {product, all.y_at(), all.b_at(), all.a_at()}, 2, 1);
-}
-
-// MatMulGradB(a, b, dy) = a^T dy
-void make_matmul_grad_b(Site& site) {
-  const Matrices all(site.input_dims(0), site.input_dims(1), site.input_dims(2));
-  if (all.is_tall()) {
-    const Product product = one_product(true, false, all.k(), all.n(), all.rows());
-    return plan_stack(site, {product, {0}, {0}, {0}}, 0, 2);
-  }
-  const Product product = one_product(true, false, all.k(), all.n(), all.m());
-  plan_stack(site, {product, all.a_at(), all.y_at(), all.b_at()}, 0, 2);
-}
-
 constexpr KernelChoice kChoices[] = {
-    {"Gemm", "onednn", refuses_onednn, make_gemm},
+    {"Gemm", "onednn", refuses_onednn_gemm, make_gemm},
     {"Gemm", "blis", refuses_type, make_gemm},
+    {"MatMul", "onednn", refuses_onednn_matmul, make_matmul},
     {"MatMul", "blis", refuses_matmul, make_matmul},
-    {"MatMulGradA", "onednn", refuses_onednn_matmul, make_matmul_grad_a, "onward"},
-    {"MatMulGradA", "blis", refuses_matmul, make_matmul_grad_a, "onward"},
-    {"MatMulGradB", "onednn", refuses_onednn_matmul, make_matmul_grad_b, "onward"},
-    {"MatMulGradB", "blis", refuses_matmul, make_matmul_grad_b, "onward"},
+    {"MatMulGradA", "onednn", refuses_onednn_matmul, make_matmul, "onward"},
+    {"MatMulGradA", "blis", refuses_matmul, make_matmul, "onward"},
+    {"MatMulGradB", "onednn", refuses_onednn_matmul, make_matmul, "onward"},
+    {"MatMulGradB", "blis", refuses_matmul, make_matmul, "onward"},
 };
 
 }  // namespace
