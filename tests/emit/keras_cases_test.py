@@ -12,6 +12,8 @@ REFUSED = {
     **{(case, SYMBOLIC): "the rank of 'y' is not known; declare its shape"
        for case in ("Conv", "Conv 1 dimension", "Conv 3 dimensions", "Conv bias", "Conv depthwise",
                     "Conv elements that no window reads", "Conv groups", "Conv pads and strides", "Conv valid")},
+    **{(case, SYMBOLIC): "Conv 'y': the rank of 'r' is not known; declare its shape"
+       for case in ("BatchNormalization between convolutions", "BatchNormalization frozen between convolutions")},
     **{("Conv groups with all that there is", variant): "Conv 'y': Keras has no strides and dilations at once"
        for variant in VARIANTS},
     **{(case, SYMBOLIC): "Conv 'y': the kernel's shape is not known: 'w'" for case in ("Conv same lower", "Conv same upper")},
