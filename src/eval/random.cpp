@@ -1,5 +1,3 @@
-#include <bit>
-
 #include "eval/families.h"
 #include "eval/random_numbers.h"
 
@@ -8,16 +6,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-/// A node's own seed makes its numbers the same in every run, though not in every step.
-RandomNumbers numbers_of(const Context& c) {
-  RandomKey key = c.random();
-  if (const auto* seed = c.node().get<float>("seed")) {
-    key.seed = std::bit_cast<uint32_t>(*seed);
-  } else if (const auto* whole = c.node().get<int64_t>("seed")) {
-    key.seed = static_cast<uint64_t>(*whole);
-  }
-  return {key, c.node().label()};
-}
+RandomNumbers numbers_of(const Context& c) { return random_numbers_of(c.node(), c.random()); }
 
 DType result_type(const Context& c, DType fallback) {
   const auto* given = c.node().get<int64_t>("dtype");

@@ -131,7 +131,7 @@ Grads global_average_pool_vjp(const VjpContext& c) {
   const auto size = [&](Expr value) {
     return cast(c.builder().add("Size", {value.value()}, DType::i64), dy.dtype());
   };
-  return {expand(dy, shape_of(x)) * (size(dy) / size(x))};
+  return {expand(dy * (size(dy) / size(x)), shape_of(x))};
 }
 
 const OpDef kOps[] = {

@@ -67,6 +67,7 @@ std::span<const KernelChoice> loss_choices();
 std::span<const KernelChoice> matmul_choices();
 std::span<const KernelChoice> normalization_choices();
 std::span<const KernelChoice> pool_choices();
+std::span<const KernelChoice> random_choices();
 std::span<const KernelChoice> reduction_choices();
 std::span<const KernelChoice> shape_choices();
 std::span<const KernelChoice> softmax_choices();

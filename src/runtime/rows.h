@@ -17,6 +17,8 @@ struct RowFunctions {
   void (*add_where_tap)(T* to, const T* from, const uint8_t* chosen, uint8_t tap, int64_t n);
   /// sum += row
   void (*add)(T* sum, const T* row, int64_t n);
+  /// sum += row * factor
+  void (*add_scaled)(T* sum, const T* row, T factor, int64_t n);
 };
 
 template <typename T>

@@ -57,6 +57,15 @@ const Case kCases[] = {
           f64("mean", {70}), f64("var", {70}, 0.5, 2), f64("w2", {2, 70, 3, 3})},
          {"x", "w", "scale", "bias", "w2"}}
         .not_smooth(),
+    // The mean's way back is spread over images for the normalization's.
+    Case{"BatchNormalization under a mean",
+         "a = Conv(x, w)\n"
+         "h, m, v = BatchNormalization<training_mode = 1>(a, scale, bias, mean, var)\n"
+         "r = Relu(h)\ny = GlobalAveragePool(r)",
+         {f64("x", {2, 2, 4, 4}), f64("w", {5, 2, 2, 2}), f64("scale", {5}), f64("bias", {5}),
+          f64("mean", {5}), f64("var", {5}, 0.5, 2)},
+         {"x", "w", "scale", "bias"}}
+        .not_smooth(),
     // More than one tile of a plane.
     {"BatchNormalization of a wide plane",
      "y, m, v = BatchNormalization<training_mode = 1>(x, scale, bias, mean, var)",

@@ -62,6 +62,32 @@ Places find_places(const Node& node, const std::vector<int64_t>& x) {
   return found;
 }
 
+/// What each window's sum is divided by.
+std::vector<int64_t> window_sizes(const Node& node, const std::vector<int64_t>& x,
+                                  const Places& places) {
+  const std::span spatial = std::span(x).subspan(2);
+  const Window window = read_window(node, spatial, {});
+  const bool with_padding = node.int_or("count_include_pad", 0) != 0;
+  std::vector<int64_t> sizes;
+  eval::for_each_position(window.output, [&](std::span<const int64_t> at, int64_t) {
+    const size_t output = sizes.size();
+    int64_t size = places.begin[output + 1] - places.begin[output];
+    if (with_padding) {
+      size = 1;
+      for (size_t d = 0; d < spatial.size(); ++d) {
+        // Rounding up can push a window beyond the padding: such places are nowhere.
+        int64_t along = 0;
+        for (int64_t tap = 0; tap < window.kernel[d]; ++tap) {
+          along += window.source(d, at[d], tap) < spatial[d] + window.after[d];
+        }
+        size *= along;
+      }
+    }
+    sizes.push_back(std::max<int64_t>(1, size));
+  });
+  return sizes;
+}
+
 /// y and, where asked for, the number in the list of its window of each largest element.
 template <typename T>
 void max_pool(const Places& p, const T* x, T* y, uint8_t* taps) {
@@ -146,7 +172,74 @@ void make_max_pool_grad(Site& site) {
   site.dtype() == DType::f32 ? plan_max_pool_grad<float>(site) : plan_max_pool_grad<double>(site);
 }
 
+Reason refuses_average_pool(const Node& node) {
+  const DType dtype = node.output(0)->type.dtype;
+  return dtype == DType::f32 || dtype == DType::f64 ? "" : "neither f32 nor f64";
+}
+
+template <typename T>
+void plan_average_pool(Site& site) {
+  const Places p = find_places(site.node(), site.input_dims(0));
+  const auto sizes = window_sizes(site.node(), site.input_dims(0), p);
+  const SlotIndex x = site.input(0, Layout::channels_last),
+                  y = site.output(0, Layout::channels_last);
+  site.action([=](const Run& run) {
+    const RowFunctions<T>& rows = row_functions<T>();
+    const int64_t c = p.channels;
+    parallel_for(p.images * p.outputs, static_cast<double>(c), [&](int64_t first, int64_t last) {
+      for (int64_t unit = first; unit < last; ++unit) {
+        const auto output = static_cast<size_t>(unit % p.outputs);
+        const T* from = run.at<T>(x) + unit / p.outputs * p.inputs * c;
+        T* to = run.at<T>(y) + unit * c;
+        std::fill_n(to, c, T(0));
+        const T factor = T(1) / static_cast<T>(sizes[output]);
+        for (int64_t t = p.begin[output]; t < p.begin[output + 1]; ++t) {
+          rows.add_scaled(to, from + p.place[static_cast<size_t>(t)] * c, factor, c);
+        }
+      }
+    });
+  });
+}
+
+void make_average_pool(Site& site) {
+  site.dtype() == DType::f32 ? plan_average_pool<float>(site) : plan_average_pool<double>(site);
+}
+
+// AveragePoolGrad(dy, the shape of x)
+template <typename T>
+void plan_average_pool_grad(Site& site) {
+  const Places p = find_places(site.node(), site.output_dims(0));
+  const auto sizes = window_sizes(site.node(), site.output_dims(0), p);
+  const SlotIndex dy = site.input(0, Layout::channels_last);
+  const SlotIndex dx = site.output(0, Layout::channels_last);
+  site.action([=](const Run& run) {
+    const RowFunctions<T>& rows = row_functions<T>();
+    const int64_t c = p.channels;
+    const double cost = static_cast<double>(p.inputs * c) * 0.5;
+    parallel_for(p.images, cost, [&](int64_t first, int64_t last) {
+      for (int64_t image = first; image < last; ++image) {
+        T* to = run.at<T>(dx) + image * p.inputs * c;
+        std::fill_n(to, p.inputs * c, T(0));
+        for (size_t output = 0; output < sizes.size(); ++output) {
+          const T* from = run.at<T>(dy) + (image * p.outputs + static_cast<int64_t>(output)) * c;
+          const T factor = T(1) / static_cast<T>(sizes[output]);
+          for (int64_t t = p.begin[output]; t < p.begin[output + 1]; ++t) {
+            rows.add_scaled(to + p.place[static_cast<size_t>(t)] * c, from, factor, c);
+          }
+        }
+      }
+    });
+  });
+}
+
+void make_average_pool_grad(Site& site) {
+  site.dtype() == DType::f32 ? plan_average_pool_grad<float>(site)
+                             : plan_average_pool_grad<double>(site);
+}
+
 constexpr KernelChoice kChoices[] = {
+    {"AveragePool", "channels last", refuses_average_pool, make_average_pool},
+    {"AveragePoolGrad", "channels last", refuses_average_pool, make_average_pool_grad, "onward"},
     {"MaxPool", "channels last", refuses_max_pool, make_max_pool},
     {"MaxPoolSaving", "channels last", refuses_max_pool, make_max_pool, "onward"},
     {"MaxPoolGrad", "channels last", refuses_max_pool, make_max_pool_grad, "onward"},

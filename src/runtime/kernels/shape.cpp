@@ -111,9 +111,13 @@ struct SteppedCopy {
   }
 };
 
-void plan_copy(Site& site, SteppedCopy copy) {
+void plan_copy(Site& site, SteppedCopy copy, Layout layout = Layout::plain) {
+  if (layout == Layout::channels_last) {
+    std::rotate(copy.dims.begin() + 1, copy.dims.begin() + 2, copy.dims.end());
+    std::rotate(copy.steps.begin() + 1, copy.steps.begin() + 2, copy.steps.end());
+  }
   copy.join_dimensions();
-  const SlotIndex x = site.input(0), y = site.output(0);
+  const SlotIndex x = site.input(0), y = site.output(0, layout);
   const auto as = [&]<typename T>(T) {
     site.action([=](const Run& run) { copy.run(run.at<T>(x), run.at<T>(y)); });
   };
@@ -145,6 +149,16 @@ void make_stepped_transpose(Site& site) {
   plan_copy(site, std::move(copy));
 }
 
+/// True where an operator reads the value that wants images with their channels last.
+bool is_read_as_image(const Value& value) {
+  constexpr std::string_view kReaders[] = {"AveragePoolGrad", "BatchNormGrad", "Conv",
+                                           "ConvGradW",       "ConvGradX",     "MaxPoolGrad"};
+  const auto dims = *static_dims(value);
+  return dims.size() > 2 && std::ranges::any_of(value.uses(), [&](const Use& use) {
+           return std::ranges::find(kReaders, std::string_view(use.node->op)) != std::end(kReaders);
+         });
+}
+
 void make_expand(Site& site) {
   const auto from = site.input_dims(0), to = site.output_dims(0);
   const std::vector<int64_t> steps = steps_through(from);
@@ -153,7 +167,8 @@ void make_expand(Site& site) {
   for (size_t d = 0; d < from.size(); ++d) {
     if (from[d] != 1) copy.steps[missing + d] = steps[d];
   }
-  plan_copy(site, std::move(copy));
+  const bool image = is_read_as_image(*site.node().output(0));
+  plan_copy(site, std::move(copy), image ? Layout::channels_last : Layout::plain);
 }
 
 void make_transpose(Site& site) {
