@@ -4,6 +4,16 @@ namespace onward {
 namespace {
 
 const Case kCases[] = {
+    // Outputs in whole vectors: sums in registers in float32.
+    {"Conv of eight outputs",
+     "y = Conv<pads = [1, 2, 0, 1], strides = [2, 1]>(x, w)",
+     {f64("x", {2, 3, 7, 6}), f64("w", {8, 3, 3, 2})}},
+    {"Conv of many outputs",
+     "y = Conv<pads = [1, 1, 1, 1]>(x, w, b)",
+     {f64("x", {3, 5, 9, 11}), f64("w", {40, 5, 3, 3}), f64("b", {40})}},
+    {"Conv strides beyond the kernel",
+     "y = Conv<strides = [3, 3]>(x, w)",
+     {f64("x", {2, 2, 11, 10}), f64("w", {16, 2, 2, 1})}},
     {"Conv", "y = Conv(x, w)", {f64("x", {2, 3, 5, 5}), f64("w", {4, 3, 3, 3})}},
     {"Conv bias",
      "y = Conv(x, w, b)",

@@ -4,6 +4,7 @@
 
 #include "ops/window.h"
 #include "runtime/kernels/conv_patches.h"
+#include "runtime/kernels/conv_weights.h"
 #include "runtime/kernels/onednn.h"
 #include "runtime/parallel.h"
 
@@ -181,6 +182,7 @@ void make_conv_grad_w(Site& site) {
 constexpr KernelChoice kChoices[] = {
     {"Conv", "onednn", refuses_conv, make_conv},
     {"Conv", "patches", refuses_patches, make_conv_by_patches},
+    {"ConvGradW", "registers", refuses_register_sums, make_conv_grad_w_in_registers, "onward"},
     {"ConvGradW", "onednn", refuses_conv, make_conv_grad_w, "onward"},
     {"ConvGradW", "patches", refuses_patches, make_conv_grad_w_by_patches, "onward"},
     {"ConvGradX", "onednn", refuses_conv, make_conv_grad_x, "onward"},
