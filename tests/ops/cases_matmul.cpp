@@ -17,6 +17,7 @@ const Case kCases[] = {
      {f64("a", {3, 2}), f64("b", {4, 3}), f64("d", {})}},
     {"MatMul", "y = MatMul(a, b)", {f64("a", {2, 3}), f64("b", {3, 4})}},
     {"MatMul of stacks", "y = MatMul(a, b)", {f64("a", {5, 2, 3}), f64("b", {5, 3, 4})}},
+    {"MatMul of many rows", "y = MatMul(a, b)", {f64("a", {130, 2, 3}), f64("b", {3, 8})}},
     {"MatMul broadcast", "y = MatMul(a, b)", {f64("a", {5, 1, 2, 3}), f64("b", {2, 3, 4})}},
     {"MatMul of vectors", "y = MatMul(a, b)", {f64("a", {3}), f64("b", {3})}},
     {"MatMul vector left", "y = MatMul(a, b)", {f64("a", {3}), f64("b", {2, 3, 4})}},

@@ -6,6 +6,7 @@
 #include "runtime/kernel.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/parallel.h"
+#include "runtime/reorder.h"
 
 namespace onward {
 namespace {
@@ -86,6 +87,7 @@ struct Stack {
   Product product;
   std::vector<int64_t> a_at, b_at, y_at;  // where each product's matrices begin
   int64_t results = 0;                    // elements of y
+  bool swapped = false;                   // b^T a is computed, and transposed
 
   bool adds() const { return static_cast<int64_t>(y_at.size()) * product.m * product.n > results; }
 
@@ -199,6 +201,12 @@ Stack stack_of(const Node& node) {
   } else {
     stack = {one_product(true, false, k, n, m), at(all.a_at()), at(all.y_at()), at(all.b_at())};
   }
+  // Wide results of long sums: the libraries are half as fast as with tall ones, where rows of the
+  // wide operand are a multiple of a page apart.
+  if (kind == Kind::grad_b && tall && 2 * k <= n && m >= 256) {
+    stack.product = one_product(true, false, n, k, m);
+    stack.swapped = true;
+  }
   stack.results = checked_element_count(*static_dims(*node.output(0)));
   stack.product.in_team = node.output(0)->type.dtype == DType::f32 && stack.is_shared();
   return stack;
@@ -212,10 +220,21 @@ Reason refuses_onednn_matmul(const Node& node) {
 void make_matmul(Site& site) {
   const Stack stack = stack_of(site.node());
   const Kind kind = kind_of(site.node());
-  const SlotIndex a = site.input(kind == Kind::grad_a ? 2 : 0),
-                  b = site.input(kind == Kind::grad_b ? 2 : 1), y = site.output(0);
+  SlotIndex a = site.input(kind == Kind::grad_a ? 2 : 0),
+            b = site.input(kind == Kind::grad_b ? 2 : 1);
+  const SlotIndex y = site.output(0);
   as_float(site.dtype(), [&]<typename T>(T) {
-    site.action([=](const Run& run) { stack.run(run.at<T>(a), run.at<T>(b), run.at<T>(y)); });
+    if (!stack.swapped) {
+      site.action([=](const Run& run) { stack.run(run.at<T>(a), run.at<T>(b), run.at<T>(y)); });
+      return;
+    }
+    std::swap(a, b);
+    const SlotIndex turned = site.scratch(static_cast<size_t>(stack.results) * sizeof(T));
+    const Reorder order{.rows = stack.product.m, .columns = stack.product.n, .element = sizeof(T)};
+    site.action([=](const Run& run) {
+      stack.run(run.at<T>(a), run.at<T>(b), run.at<T>(turned));
+      order.run(run.at<std::byte>(turned), run.at<std::byte>(y));
+    });
   });
 }
 
