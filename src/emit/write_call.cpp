@@ -43,6 +43,25 @@ Form form_of(const Node& node, const CallRow& row, const Body& body) {
   return Form::plain;
 }
 
+/// Keras's layers have images in the order that a Transpose of channels leads to or comes from: it
+/// then needs no line, since its result is what it reads in the other form.
+bool is_said_by_form(const Node& node, Body& body) {
+  const auto* order = node.get<std::vector<int64_t>>("perm");
+  if (body.target() != Target::keras || node.op != "Transpose" || !order || order->size() < 3) {
+    return false;
+  }
+  const Value *x = node.input(0), *y = node.output(0);
+  if (*order == from_channels_last(order->size()) && body.has(x, Form::plain)) {
+    body.alias(y, Form::channels_last, body.tensor(x, Form::plain));
+    return true;
+  }
+  if (*order == to_channels_last(order->size()) && body.has(x, Form::channels_last)) {
+    body.alias(y, Form::plain, body.tensor(x, Form::channels_last));
+    return true;
+  }
+  return false;
+}
+
 bool is_name(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
@@ -72,6 +91,7 @@ std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value*
 void write_call(const Node& node, Body& body) {
   const CallRow* row = find_call(node);
   if (!row) throw Error("this operator has no counterpart in the table of calls");
+  if (is_said_by_form(node, body)) return;
   const size_t count = std::min(node.outputs().size(), row->results);
   for (size_t i = count; i < node.outputs().size(); ++i) {
     if (node.output(i) && is_needed(*node.output(i))) {
