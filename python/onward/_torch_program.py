@@ -7,16 +7,23 @@ from onward._importing import is_float32, refuse, warn_if_rounded
 
 aten = torch.ops.aten
 
+class _Numbers:
+    """What is no tensor."""
+
+    def __contains__(self, value):
+        return not isinstance(value, torch.fx.Node)
+
+
+NUMBER = _Numbers()
 # Every function of torch.ops.aten that a module may call, in place or not, with what some arguments must be:
 # the exporter to ONNX drops them, or no gradient of ours follows them.
 FUNCTIONS = {
     **dict.fromkeys("""
-        _assert_tensor_metadata abs amax bmm cat chunk clamp clamp_max clamp_min clone contiguous conv1d conv2d conv3d
-        dropout eq erf exp expand expand_as flatten gelu gt hardtanh index_select layer_norm leaky_relu lift_fresh_copy
-        linear log log_softmax logical_and logical_not logical_or lt matmul max_pool1d max_pool2d max_pool3d maximum
-        mean minimum mm mul narrow neg numpy_T ones_like pad permute pow reciprocal relu relu6 reshape rms_norm rsqrt
-        select sigmoid silu slice softmax split split_with_sizes sqrt squeeze stack sum sym_size t tanh to transpose
-        unflatten unsqueeze view where zeros_like
+        _assert_tensor_metadata abs amax batch_norm bmm cat chunk clone contiguous conv1d conv2d conv3d dropout eq erf
+        exp expand expand_as flatten gelu gt hardtanh index_select layer_norm leaky_relu lift_fresh_copy linear log
+        logical_and logical_not logical_or lt matmul max_pool1d max_pool2d max_pool3d maximum minimum mm mul narrow neg
+        numpy_T ones_like permute pow reciprocal relu relu6 reshape rms_norm rsqrt select sigmoid silu slice split
+        split_with_sizes sqrt squeeze stack sym_size t tanh to transpose unflatten unsqueeze view where zeros_like
     """.split(), {}),
     "add": {"alpha": (1,)}, "sub": {"alpha": (1,)}, "rsub": {"alpha": (1,)},
     "addmm": {"alpha": (1,), "beta": (1,)},
@@ -25,8 +32,10 @@ FUNCTIONS = {
     "adaptive_avg_pool2d": {"output_size": ([1, 1],)},
     "adaptive_avg_pool3d": {"output_size": ([1, 1, 1],)},
     "embedding": {"padding_idx": (-1,), "scale_grad_by_freq": (False,), "sparse": (False,)},
+    "clamp": {"min": NUMBER, "max": NUMBER}, "clamp_min": {"min": NUMBER}, "clamp_max": {"max": NUMBER},
     "div": {"rounding_mode": (None,)},
-    "batch_norm": {},
+    "pad": {"mode": ("constant", "reflect", "circular")},
+    **dict.fromkeys(("log_softmax", "mean", "softmax", "sum"), {"dtype": (None,)}),
 }
 
 

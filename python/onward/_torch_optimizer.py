@@ -1,0 +1,104 @@
+"""PyTorch's optimizers and their state as onward.prepare takes them."""
+
+import numpy
+import torch
+
+import onward
+
+
+def _same_in_all_groups(optimizer):
+    """The settings of the parameter groups, which must agree."""
+    first, *others = [{key: value for key, value in group.items() if key != "params"}
+                      for group in optimizer.param_groups]
+    for group in others:
+        for key, value in group.items():
+            if value != first.get(key):
+                raise onward.Error(f"the optimizer's parameter groups differ in {key} ({first.get(key)} and {value}): "
+                                   "one training info has one setting for all")
+    return {key: value.item() if isinstance(value, torch.Tensor) else value for key, value in first.items()}
+
+
+def _refuse_settings(kind, settings, *names):
+    for name in names:
+        if settings.get(name):
+            raise onward.Error(f"{kind} with {name}={settings[name]} can't be exported")
+
+
+def _sgd(settings):
+    momentum = settings["momentum"]
+    kind = "nesterov" if settings["nesterov"] else "momentum" if momentum else "sgd"
+    return {"optimizer": kind, "momentum": momentum, "dampening": settings["dampening"],
+            "weight_decay": settings["weight_decay"]}
+
+
+def _adam(kind):
+    def adam(settings):
+        decoupled = settings.get("decoupled_weight_decay") or kind == "adamw"
+        beta1, beta2 = settings["betas"]
+        return {"optimizer": "adamw" if decoupled else "adam", "beta1": float(beta1), "beta2": float(beta2),
+                "epsilon": settings["eps"], "weight_decay": settings["weight_decay"]}
+    return adam
+
+
+def _adagrad(settings):
+    return {"optimizer": "adagrad", "rate_decay": settings["lr_decay"], "epsilon": settings["eps"],
+            "weight_decay": settings["weight_decay"],
+            "initial_accumulator": settings["initial_accumulator_value"]}
+
+
+OPTIMIZERS = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam("adam"), torch.optim.AdamW: _adam("adamw"),
+              torch.optim.Adagrad: _adagrad}
+
+
+def optimizer_settings(optimizer):
+    """What onward.prepare is told of the optimizer."""
+    kind = type(optimizer)
+    if kind not in OPTIMIZERS:
+        names = ", ".join(sorted(each.__name__ for each in OPTIMIZERS))
+        raise onward.Error(f"the optimizer {kind.__name__} can't be exported: it may be {names}")
+    settings = _same_in_all_groups(optimizer)
+    _refuse_settings(kind.__name__, settings, "amsgrad", "maximize")
+    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
+        raise onward.Error(f"the optimizer {kind.__name__} has hooks, which an ONNX model can't call")
+    return {"learning_rate": float(settings["lr"]), **OPTIMIZERS[kind](settings)}
+
+
+def trained_parameters(model, optimizer):
+    """The parameters that steps change, by name: the optimizer's that require a gradient."""
+    given = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    named = {id(parameter): name for name, parameter in model.named_parameters()}
+    if given - set(named):
+        raise onward.Error(f"the optimizer has {len(given - set(named))} parameters that are none of the module's")
+    for name, parameter in model.named_parameters():
+        if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
+            raise onward.Error(f"parameter '{name}' has hooks, which an ONNX model can't call")
+    return {name: parameter for name, parameter in model.named_parameters()
+            if id(parameter) in given and parameter.requires_grad}
+
+
+def _array(tensor):
+    return tensor.detach().cpu().contiguous().numpy()
+
+
+def optimizer_state(optimizer, trained, prepared):
+    """The optimizer's slots and step count, by the names that the prepared model gives them."""
+    states = {name: {key: value for key, value in optimizer.state.get(parameter, {}).items() if value is not None}
+              for name, parameter in trained.items()}
+    begun = [name for name, state in states.items() if state]
+    if begun and len(begun) != len(states):
+        rest = next(name for name in states if name not in begun)
+        raise onward.Error(f"parameter '{begun[0]}' has optimizer state and '{rest}' has none: steps count for all")
+    if not begun:
+        return {}
+    tensors = {f"{name}.{key}": _array(value) for name, state in states.items() for key, value in state.items()
+               if key != "step"}
+    for name in tensors:
+        if name not in prepared.state:
+            raise onward.Error(f"the optimizer's state '{name}' has no place in the exported training")
+    if "step" in prepared.state:
+        # SGD counts none: with dampening only the first step differs, and that one is done.
+        counts = {int(state.get("step", 1)) for state in states.values()}
+        if len(counts) != 1:
+            raise onward.Error(f"parameters have done different numbers of steps: {sorted(counts)}")
+        tensors["step"] = numpy.array(counts.pop(), prepared.state["step"].dtype).reshape(prepared.state["step"].shape)
+    return tensors
