@@ -12,16 +12,12 @@ namespace {
 
 int wanted_threads = 0;
 
-void set_library_threads(int count) {
-  omp_set_num_threads(count);  // oneDNN asks OpenMP
-  bli_thread_set_num_threads(count);
-}
-
 }  // namespace
 
 void set_threads(int count) {
   wanted_threads = count;
-  set_library_threads(threads());
+  omp_set_num_threads(threads());  // oneDNN asks OpenMP
+  bli_thread_set_num_threads(1);   // kernels/gemm.cpp deals its products out
 }
 
 int threads() {
@@ -30,11 +26,11 @@ int threads() {
 }
 
 LibraryThreads::LibraryThreads(double cost) : alone_(threads() > 1 && cost < 2 * kWorthAThread) {
-  if (alone_) set_library_threads(1);
+  if (alone_) omp_set_num_threads(1);
 }
 
 LibraryThreads::~LibraryThreads() {
-  if (alone_) set_library_threads(threads());
+  if (alone_) omp_set_num_threads(threads());
 }
 
 }  // namespace onward

@@ -9,7 +9,7 @@
 
 namespace onward {
 
-/// Sets how many threads loops, oneDNN and BLIS use; 0 leaves it to the machine.
+/// Sets how many threads loops, products and oneDNN use; 0 leaves it to the machine.
 void set_threads(int threads);
 int threads();
 
@@ -18,8 +18,8 @@ int threads();
 /// processor.
 constexpr double kWorthAThread = 20'000;
 
-/// Keeps oneDNN and BLIS in the calling thread for its lifetime, where what they are called for
-/// takes one thread `cost` nanoseconds and that is too little for more.
+/// Keeps oneDNN in the calling thread for its lifetime, where what it is called for takes
+/// one thread `cost` nanoseconds and that is too little for more.
 class LibraryThreads {
  public:
   explicit LibraryThreads(double cost);

@@ -21,25 +21,34 @@ bool is_trivial(const Product& p, T* y) {
   return p.k == 0;
 }
 
-/// One thread of a team is on its own anyway.
+/// Nanoseconds of one thread; one of a team is on its own anyway.
 double cost(const Product& p) {
   constexpr double kMuch = 1e9;
   return p.in_team ? kMuch : product_cost(2.0 * static_cast<double>(p.m * p.n * p.k));
 }
 
-struct Blas {
-  CBLAS_TRANSPOSE trans_a, trans_b;
-  int m, n, k, lda, ldb;
-
-  explicit Blas(const Product& p)
-      : trans_a(p.trans_a ? CblasTrans : CblasNoTrans),
-        trans_b(p.trans_b ? CblasTrans : CblasNoTrans),
-        m(static_cast<int>(p.m)),
-        n(static_cast<int>(p.n)),
-        k(static_cast<int>(p.k)),
-        lda(p.trans_a ? m : k),
-        ldb(p.trans_b ? k : n) {}
-};
+/// Rows (or columns) of the result are dealt out to our own threads, in whole vectors, and BLIS
+/// runs in one thread each: its own threads wait for each other in loops, which is no faster, and
+/// very slow where the machine has other work.
+template <typename T, typename Gemm>
+void multiply_by_blis(const Product& p, const T* a, const T* b, T* y, Gemm gemm) {
+  constexpr int64_t kPiece = 8;
+  const bool by_rows = p.m >= p.n || p.m >= 2 * kPiece * threads();
+  const int64_t all = by_rows ? p.m : p.n, other = by_rows ? p.n : p.m;
+  const auto lda = static_cast<int>(p.trans_a ? p.m : p.k);
+  const auto ldb = static_cast<int>(p.trans_b ? p.k : p.n);
+  const double each = product_cost(2.0 * static_cast<double>(kPiece * other * p.k));
+  parallel_for((all + kPiece - 1) / kPiece, each, [&](int64_t first, int64_t last) {
+    const int64_t from = first * kPiece, size = std::min(last * kPiece, all) - from;
+    if (size <= 0) return;
+    const int64_t row = by_rows ? from : 0, column = by_rows ? 0 : from;
+    gemm(CblasRowMajor, p.trans_a ? CblasTrans : CblasNoTrans,
+         p.trans_b ? CblasTrans : CblasNoTrans, static_cast<int>(by_rows ? size : p.m),
+         static_cast<int>(by_rows ? p.n : size), static_cast<int>(p.k), static_cast<T>(p.alpha),
+         a + row * (p.trans_a ? 1 : p.k), lda, b + column * (p.trans_b ? p.k : 1), ldb,
+         static_cast<T>(p.beta), y + row * p.n + column, static_cast<int>(p.n));
+  });
+}
 
 }  // namespace
 
@@ -54,24 +63,15 @@ bool Product::by_onednn() const {
 
 void Product::run(const float* a, const float* b, float* y) const {
   if (is_trivial(*this, y)) return;
-  const Blas blas(*this);
+  if (!by_onednn()) return multiply_by_blis(*this, a, b, y, cblas_sgemm);
   const LibraryThreads threads(cost(*this));
-  const auto scale = static_cast<float>(alpha), keep = static_cast<float>(beta);
-  if (by_onednn()) {
-    dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, scale, a, blas.lda, b, blas.ldb,
-               keep, y, n);
-    return;
-  }
-  cblas_sgemm(CblasRowMajor, blas.trans_a, blas.trans_b, blas.m, blas.n, blas.k, scale, a, blas.lda,
-              b, blas.ldb, keep, y, blas.n);
+  dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, static_cast<float>(alpha), a,
+             trans_a ? m : k, b, trans_b ? k : n, static_cast<float>(beta), y, n);
 }
 
 void Product::run(const double* a, const double* b, double* y) const {
   if (is_trivial(*this, y)) return;
-  const Blas blas(*this);
-  const LibraryThreads threads(cost(*this));
-  cblas_dgemm(CblasRowMajor, blas.trans_a, blas.trans_b, blas.m, blas.n, blas.k, alpha, a, blas.lda,
-              b, blas.ldb, beta, y, blas.n);
+  multiply_by_blis(*this, a, b, y, cblas_dgemm);
 }
 
 }  // namespace onward
