@@ -6,8 +6,8 @@
 
 namespace onward {
 
-/// A graph of the model alone, lifted and with its gradients written out, as a model of its own: the
-/// inference graph, or an initialization.
+/// A graph of the model alone, lifted and with its gradients written out, as a model of its own:
+/// the inference graph, or an initialization.
 Model graph_alone(const Model& model, const Graph& graph);
 
 /// The part of a step that computes these values, which become its outputs; with what its update
