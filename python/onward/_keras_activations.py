@@ -10,13 +10,16 @@ def _plain(op, **attributes):
     return lambda g, x, name: g.node(op, [x], name, **attributes)
 
 
-def _relu6(g, x, name):
-    return g.node("Clip", [x, g.constant(0, "zero"), g.constant(6, "six")], name)
+# Where a function has a kink its derivative is TensorFlow's: that of relu6 is 0 at 0 and at 6.
+def relu6(g, x, name):
+    six = g.constant(6, "six")
+    below = g.node("Less", [x, six], f"{name}_is_below")
+    return g.node("Where", [below, g.node("Relu", [x], f"{name}_relu"), six], name)
 
 
 def _hard_sigmoid(g, x, name):
     shifted = g.node("Add", [x, g.constant(3, "three")], f"{name}_shifted")
-    return g.node("Div", [_relu6(g, shifted, f"{name}_clipped"), g.constant(6, "six")], name)
+    return g.node("Div", [relu6(g, shifted, f"{name}_clipped"), g.constant(6, "six")], name)
 
 
 def _silu(g, x, name):
@@ -40,7 +43,7 @@ def _gelu(g, x, name):
 def elu(g, x, name, alpha=1.0):
     """x above 0, alpha (exp(x) - 1) below, where no large x overflows."""
     zero = g.constant(0, "zero")
-    low = g.node("Exp", [g.node("Min", [x, zero], f"{name}_negative")], f"{name}_exp")
+    low = g.node("Exp", [g.node("Clip", [x, "", zero], f"{name}_negative")], f"{name}_exp")
     low = g.node("Sub", [low, g.constant(1, "one")], f"{name}_low")
     if alpha != 1:
         low = g.node("Mul", [low, g.constant(alpha, f"{name}_alpha")], f"{name}_scaled")
@@ -50,7 +53,7 @@ def elu(g, x, name, alpha=1.0):
 a = keras.activations
 ACTIVATIONS = {
     a.relu: _plain("Relu"), a.sigmoid: _plain("Sigmoid"), a.tanh: _plain("Tanh"), a.softplus: _plain("Softplus"),
-    a.exponential: _plain("Exp"), a.relu6: _relu6, a.hard_sigmoid: _hard_sigmoid, a.hard_silu: _hard_silu,
+    a.exponential: _plain("Exp"), a.relu6: relu6, a.hard_sigmoid: _hard_sigmoid, a.hard_silu: _hard_silu,
     a.silu: _silu, a.gelu: _gelu, a.elu: elu, a.leaky_relu: _plain("LeakyRelu", alpha=0.2),
 }
 ALONG_AXIS = {a.softmax: "Softmax", a.log_softmax: "LogSoftmax"}

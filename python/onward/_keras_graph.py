@@ -14,6 +14,9 @@ OPSET, IR_VERSION = 20, 9  # what Gelu needs, and the oldest format that has it
 TYPES = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE, "int32": onnx.TensorProto.INT32,
          "int64": onnx.TensorProto.INT64, "uint8": onnx.TensorProto.UINT8, "int8": onnx.TensorProto.INT8,
          "int16": onnx.TensorProto.INT16, "uint16": onnx.TensorProto.UINT16, "bool": onnx.TensorProto.BOOL}
+# What results of the model and of its steps are called; layers may have these names too, values not.
+OUTPUT, LOGITS = "output", "logits"
+RESERVED = {OUTPUT, LOGITS, "label", "loss"}
 
 
 class Tensor:
@@ -46,7 +49,7 @@ class Graph:
         self.inputs, self.outputs, self.nodes, self.initializers = [], [], [], []
         self.parameters = {}  # by the identity of Keras's variables
         self._constants = {}
-        self._names = set()
+        self._names = set(RESERVED)
 
     def fresh(self, wanted):
         name, number = wanted, 2
@@ -56,13 +59,15 @@ class Graph:
         return name
 
     def input(self, name, shape, dtype):
+        if name in RESERVED:
+            raise onward.Error(f"an input can't be called '{name}', which is the name of something else in a step")
         name = self.fresh(name)
         self.inputs.append(helper.make_tensor_value_info(name, _type(dtype), _sizes(shape, name)))
         return Tensor(shape, dtype, plain=name)
 
     def output(self, tensor, name):
-        """Makes a tensor a result of that name."""
-        name, old = self.fresh(name), self.plain(tensor)
+        """Makes a tensor a result of a reserved name."""
+        old = self.plain(tensor)
         maker = next((node for node in self.nodes if old in node.output), None)
         if maker is None or any(old == each.name for each in self.outputs):
             self.nodes.append(helper.make_node("Identity", [old], [name], name=name))

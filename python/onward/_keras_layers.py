@@ -3,15 +3,25 @@
 A function gets the graph, a Call (layer, settings, inputs, shape and name of the result), and gives a Tensor.
 """
 
-import math
-
 import keras
 import numpy
 
 import onward
 from onward._importing import warn_if_rounded
-from onward._keras_activations import activate, elu, softmax
+from onward._keras_activations import activate, elu, relu6, softmax
 from onward._keras_graph import Tensor
+from onward._keras_shapes import (
+    average,
+    concatenate,
+    cropping,
+    extreme,
+    flatten,
+    merge,
+    permute,
+    repeat_vector,
+    reshape,
+    zero_padding,
+)
 
 L = keras.layers
 
@@ -35,7 +45,7 @@ class Call:
 
 
 def _activated(g, call, tensor):
-    call.settings.get("activation")
+    call.settings.told("activation")
     return activate(g, call.layer.activation, tensor, call.name, call.settings)
 
 
@@ -43,7 +53,7 @@ def _activated(g, call, tensor):
 
 def _dense(g, call):
     s, layer = call.settings, call.layer
-    s["units"], s["use_bias"]
+    s.told("units", "use_bias")
     x, kernel, name = g.plain(call.x), g.parameter(layer.kernel), call.before()
     if layer.use_bias and call.x.rank == 2:
         y = g.node("Gemm", [x, kernel, g.parameter(layer.bias)], name)
@@ -91,7 +101,7 @@ def _window_of(call, size="kernel_size"):
     s, layer = call.settings, call.layer
     kernel, strides = s[size], s["strides"]
     dilations = s.get("dilation_rate", (1,) * len(kernel))
-    s["data_format"]
+    s.told("data_format")
     return _window(call, kernel, strides, dilations, s["padding"])
 
 
@@ -110,7 +120,7 @@ def _depthwise_first(rank):
 
 def _conv(g, call):
     s, layer = call.settings, call.layer
-    s["filters"], s["use_bias"]
+    s.told("filters", "use_bias")
     attributes = _window_of(call)
     rank = len(layer.kernel_size)
     inputs = [g.image(call.x, layer.data_format), g.parameter(layer.kernel, _filters_first(rank))]
@@ -122,7 +132,7 @@ def _conv(g, call):
 
 def _depthwise_conv(g, call):
     s, layer = call.settings, call.layer
-    s["depth_multiplier"], s["use_bias"]
+    s.told("depth_multiplier", "use_bias")
     attributes = _window_of(call)
     rank, channels = len(layer.kernel_size), layer.kernel.shape[-2]
     inputs = [g.image(call.x, layer.data_format), g.parameter(layer.kernel, _depthwise_first(rank))]
@@ -134,7 +144,7 @@ def _depthwise_conv(g, call):
 
 def _separable_conv(g, call):
     s, layer = call.settings, call.layer
-    s["filters"], s["depth_multiplier"], s["use_bias"]
+    s.told("filters", "depth_multiplier", "use_bias")
     attributes = _window_of(call)
     rank, channels = len(layer.kernel_size), layer.depthwise_kernel.shape[-2]
     x = g.node("Conv", [g.image(call.x, layer.data_format),
@@ -155,8 +165,8 @@ def _vector(g, call, variable, value, size, what):
 def _batch_norm(g, call):
     s, layer = call.settings, call.layer
     axis, epsilon = s["axis"], s["epsilon"]
-    s["momentum"], s["center"], s["scale"]
-    s.get("renorm_momentum"), s.get("renorm_clipping")  # renorm itself must be off
+    s.told("momentum", "center", "scale")
+    s.told("renorm_momentum", "renorm_clipping")  # renorm itself must be off
     axis = axis[0] if isinstance(axis, (list, tuple)) else axis
     axis = axis % call.x.rank
     if axis not in (1, call.x.rank - 1):
@@ -189,7 +199,7 @@ def _frozen_batch_norm(g, call, x, weights, epsilon):
 def _layer_norm(g, call):
     s, layer = call.settings, call.layer
     axes, epsilon = s["axis"], s["epsilon"]
-    s["center"], s["scale"]
+    s.told("center", "scale")
     axes = sorted(axis % call.x.rank for axis in ([axes] if isinstance(axes, int) else axes))
     if axes != list(range(call.x.rank - len(axes), call.x.rank)):
         s.refuse("axis", axes)
@@ -198,14 +208,13 @@ def _layer_norm(g, call):
     if layer.center:
         inputs.append(g.parameter(layer.beta))
     warn_if_rounded(epsilon, "epsilon", s.what, g.dtype == "float64", stacklevel=6)
-    y = g.node("LayerNormalization", inputs, call.name, axis=axes[0] - call.x.rank, epsilon=epsilon,
-               stash_type=11 if g.dtype == "float64" else 1)
+    y = g.node("LayerNormalization", inputs, call.name, axis=axes[0] - call.x.rank, epsilon=epsilon)
     return Tensor(call.shape, g.dtype, plain=y)
 
 
 def _embedding(g, call):
     s = call.settings
-    s["input_dim"], s["output_dim"], s.get("input_length")
+    s.told("input_dim", "output_dim", "input_length")
     x = g.plain(call.x)
     if call.x.dtype not in ("int32", "int64"):
         x = g.node("Cast", [x], f"{call.name}_indices", to=6)  # int32, as Keras does it
@@ -213,7 +222,7 @@ def _embedding(g, call):
 
 
 def _prelu(g, call):
-    call.settings.get("shared_axes")  # told by the variable's shape
+    call.settings.told("shared_axes")  # told by the variable's shape
     x, name = g.plain(call.x), call.name
     low = g.node("Relu", [g.node("Neg", [x], f"{name}_negated")], f"{name}_negative_part")
     low = g.node("Mul", [low, g.parameter(call.layer.alpha)], f"{name}_low")
@@ -224,6 +233,9 @@ def _prelu(g, call):
 
 def _pool(op):
     def pool(g, call):
+        if type(call.layer) is L.MaxPooling3D:
+            raise onward.Error(f"{call.settings.what} can't be exported: where several elements of a window are the "
+                               "largest, TensorFlow gives each of them the gradient")
         data_format = call.layer.data_format
         y = g.node(op, [g.image(call.x, data_format)], call.name, **_window_of(call, "pool_size"))
         return g.from_image(y, call.shape, data_format, g.dtype)
@@ -248,7 +260,7 @@ def _dropout(g, call):
 
 
 def _activation(g, call):
-    call.settings["activation"]
+    call.settings.told("activation")
     return activate(g, call.layer.activation, call.x, call.name, call.settings)
 
 
@@ -267,9 +279,11 @@ def _relu(g, call):
         s.refuse("threshold", threshold)
     if top is not None and slope != 0:
         s.refuse("negative_slope", slope)
+    if top == 6:
+        return g.map([call.x], lambda x: relu6(g, x, name))
     if top is not None:
-        bounds = [g.constant(0, "zero"), g.constant(float(top), f"{name}_top")]
-        return g.map([call.x], lambda x: g.node("Clip", [x, *bounds], name))
+        top = g.constant(float(top), f"{name}_top")
+        return g.map([call.x], lambda x: g.node("Clip", [g.node("Relu", [x], f"{name}_relu"), "", top], name))
     if slope:
         return g.map([call.x], lambda x: g.node("LeakyRelu", [x], name, alpha=slope))
     return g.map([call.x], lambda x: g.node("Relu", [x], name))
@@ -300,115 +314,13 @@ def _rescaling(g, call):
     return Tensor(call.shape, g.dtype, plain=g.node("Add", [y, g.constant(offset, f"{name}_offset")], name))
 
 
-# ---- shapes
-
-def _flatten(g, call):
-    data_format = call.settings["data_format"]
-    x = call.x
-    if data_format == "channels_first" and x.rank > 2:
-        order = [0, *range(2, x.rank), 1]
-        name = g.node("Transpose", [g.plain(x)], f"{call.name}_channels_last", perm=order)
-        x = Tensor([x.shape[axis] for axis in order], x.dtype, plain=name)
-    if None not in x.shape[1:]:
-        return _reshaped(g, call, x, (math.prod(x.shape[1:]),))
-    return Tensor(call.shape, x.dtype, plain=g.node("Flatten", [g.plain(x)], call.name))
-
-
-def _reshaped(g, call, x, target):
-    shape = g.constant([0, *target], f"{call.name}_shape", "int64")
-    return Tensor(call.shape, x.dtype, plain=g.node("Reshape", [g.plain(x), shape], call.name))
-
-
-def _reshape(g, call):
-    target = call.settings["target_shape"]
-    if 0 in target:
-        call.settings.refuse("target_shape", target)
-    return _reshaped(g, call, call.x, target)
-
-
-def _permute(g, call):
-    order = [0, *call.settings["dims"]]
-    return Tensor(call.shape, call.x.dtype, plain=g.node("Transpose", [g.plain(call.x)], call.name, perm=order))
-
-
-def _repeat_vector(g, call):
-    count = call.settings["n"]
-    row = g.node("Unsqueeze", [g.plain(call.x), g.constant([1], "second", "int64")], f"{call.name}_row")
-    shape = g.constant([1, count, 1], f"{call.name}_shape", "int64")
-    return Tensor(call.shape, call.x.dtype, plain=g.node("Expand", [row, shape], call.name))
-
-
-def _pairs(value, rank):
-    """(before, after) for each spatial dimension."""
-    if rank == 1:
-        return [tuple(value)]
-    return [tuple(pair) for pair in value]
-
-
-def _zero_padding(g, call):
-    data_format = call.settings.get("data_format", "channels_last")
-    rank = call.x.rank - 2
-    pairs = _pairs(call.settings["padding"], rank)
-    pads = [0, 0, *(before for before, _ in pairs), 0, 0, *(after for _, after in pairs)]
-    y = g.node("Pad", [g.image(call.x, data_format), g.constant(pads, f"{call.name}_pads", "int64")], call.name)
-    return g.from_image(y, call.shape, data_format, call.x.dtype)
-
-
-def _cropping(g, call):
-    data_format = call.settings.get("data_format", "channels_last")
-    rank = call.x.rank - 2
-    pairs = _pairs(call.settings["cropping"], rank)
-    whole = numpy.iinfo("int64").max
-    ends = [-after if after else whole for _, after in pairs]
-    numbers = [g.constant(each, f"{call.name}_{what}", "int64") for each, what in
-               (([before for before, _ in pairs], "starts"), (ends, "ends"), (list(range(2, rank + 2)), "axes"))]
-    y = g.node("Slice", [g.image(call.x, data_format), *numbers], call.name)
-    return g.from_image(y, call.shape, data_format, call.x.dtype)
-
-
-# ---- several inputs
-
-def _aligned(call):
-    """The inputs of a merging layer, which would stretch those of lower rank by rules of its own."""
-    rank = max(each.rank for each in call.inputs)
-    if any(each.rank != rank for each in call.inputs):
-        raise onward.Error(f"{call.settings.what} has inputs of ranks "
-                           f"{', '.join(str(each.rank) for each in call.inputs)}, which can't be exported")
-    return call.inputs
-
-
-def _merge(op):
-    def merge(g, call):
-        def write(*names):
-            total, last = names[0], len(names) - 1
-            for i, name in enumerate(names[1:], 1):
-                total = g.node(op, [total, name], call.name if i == last else f"{call.name}_{i}")
-            return total
-        return g.map(_aligned(call), write, call.shape)
-    return merge
-
-
-def _average(g, call):
-    def write(*names):
-        total = g.node("Sum", list(names), f"{call.name}_sum")
-        return g.node("Div", [total, g.constant(len(names), "count")], call.name)
-    return g.map(_aligned(call), write, call.shape)
-
-
-def _concatenate(g, call):
-    axis, inputs = call.settings["axis"], _aligned(call)
-    follows = all(each.plain is None for each in inputs)
-    axis = g.axis(inputs[0], axis) if follows else axis % inputs[0].rank
-    return g.map(inputs, lambda *names: g.node("Concat", list(names), call.name, axis=axis), call.shape)
-
-
 LAYERS = {
-    L.Activation: _activation, L.Add: _merge("Add"), L.Average: _average, L.BatchNormalization: _batch_norm,
-    L.Concatenate: _concatenate, L.Dense: _dense, L.Dropout: _dropout, L.ELU: _elu, L.Embedding: _embedding,
-    L.Flatten: _flatten, L.Identity: _identity, L.LayerNormalization: _layer_norm, L.LeakyReLU: _leaky_relu,
-    L.Maximum: _merge("Max"), L.Minimum: _merge("Min"), L.Multiply: _merge("Mul"), L.PReLU: _prelu,
-    L.Permute: _permute, L.ReLU: _relu, L.RepeatVector: _repeat_vector, L.Rescaling: _rescaling,
-    L.Reshape: _reshape, L.Softmax: _softmax, L.Subtract: _merge("Sub"),
+    L.Activation: _activation, L.Add: merge("Add"), L.Average: average, L.BatchNormalization: _batch_norm,
+    L.Concatenate: concatenate, L.Dense: _dense, L.Dropout: _dropout, L.ELU: _elu, L.Embedding: _embedding,
+    L.Flatten: flatten, L.Identity: _identity, L.LayerNormalization: _layer_norm, L.LeakyReLU: _leaky_relu,
+    L.Maximum: extreme("Less"), L.Minimum: extreme("Greater"), L.Multiply: merge("Mul"), L.PReLU: _prelu,
+    L.Permute: permute, L.ReLU: _relu, L.RepeatVector: repeat_vector, L.Rescaling: _rescaling,
+    L.Reshape: reshape, L.Softmax: _softmax, L.Subtract: merge("Sub"),
     **dict.fromkeys([L.Conv1D, L.Conv2D, L.Conv3D], _conv),
     **dict.fromkeys([L.DepthwiseConv1D, L.DepthwiseConv2D], _depthwise_conv),
     **dict.fromkeys([L.SeparableConv1D, L.SeparableConv2D], _separable_conv),
@@ -417,6 +329,6 @@ LAYERS = {
     **dict.fromkeys([L.GlobalMaxPooling1D, L.GlobalMaxPooling2D, L.GlobalMaxPooling3D], _global_pool("ReduceMax")),
     **dict.fromkeys([L.GlobalAveragePooling1D, L.GlobalAveragePooling2D, L.GlobalAveragePooling3D],
                     _global_pool("ReduceMean")),
-    **dict.fromkeys([L.ZeroPadding1D, L.ZeroPadding2D, L.ZeroPadding3D], _zero_padding),
-    **dict.fromkeys([L.Cropping1D, L.Cropping2D, L.Cropping3D], _cropping),
+    **dict.fromkeys([L.ZeroPadding1D, L.ZeroPadding2D, L.ZeroPadding3D], zero_padding),
+    **dict.fromkeys([L.Cropping1D, L.Cropping2D, L.Cropping3D], cropping),
 }

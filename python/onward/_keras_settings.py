@@ -20,6 +20,11 @@ class Settings:
     def get(self, name, fallback=None):
         return self._fields.pop(name, fallback)
 
+    def told(self, *names):
+        """Settings that the object's variables or attributes tell as well."""
+        for name in names:
+            self._fields.pop(name, None)
+
     def refuse(self, name, value):
         raise onward.Error(f"{self.what} with {name}={value!r} can't be exported")
 

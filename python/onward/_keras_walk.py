@@ -8,6 +8,7 @@ import onward
 from onward._importing import refuse
 from onward._keras_graph import Graph, Tensor
 from onward._keras_layers import LAYERS, Call
+from onward._keras_operations import OPERATIONS, write_operation
 from onward._keras_settings import Settings
 
 
@@ -90,6 +91,8 @@ class Walk:
 
     def _call(self, node, tensors):
         layer = node.operation
+        if type(layer) in OPERATIONS:
+            return [self._operation(node, tensors)]
         if type(layer) not in LAYERS and not is_model(layer):
             raise onward.Error(f"{_what(layer)} can't be exported")
         self._refuse_arguments(node)
@@ -105,6 +108,12 @@ class Walk:
         result = LAYERS[type(layer)](self.graph, call)
         settings.finish()
         return [result]
+
+    def _operation(self, node, tensors):
+        if node.arguments.kwargs or len(node.outputs) != 1:
+            raise onward.Error(f"{_what(node.operation)} is called by names, which can't be exported")
+        arguments = [tensors.get(id(each), each) for each in tree.flatten(node.arguments.args)]
+        return write_operation(self.graph, node.operation, arguments, node.outputs[0].shape, _what(node.operation))
 
     def _refuse_arguments(self, node):
         """A call may be told more than its inputs: to train or not, what to mask."""

@@ -19,7 +19,6 @@ constexpr EmitGap kGaps[] = {
      "no common element type"},
     {"Constant", "strings and sparse tensors", true, true, "no tensor of a framework"},
     {"Conv", "more than 3 spatial dimensions", true, true, "frameworks stop at 3"},
-    {"Conv", "strides and dilations at once", false, true, "Keras has no such convolution"},
     {"GatherElements", "", true, true, kNoCaseYet},
     {"LayerNormalization", "its results Mean and InvStdDev", true, true, "layers do not give them"},
     {"MaxPool", "its result Indices", true, true, kOrderOfPlaces},

@@ -47,7 +47,6 @@ Layer conv(const Pattern& p, const SourceContext& context) {
   const auto& dims = p.weight->tensor()->dims();
   const WindowFacts w = window_facts(*p.node, {dims.begin() + 2, dims.end()});
   refuse_many_dimensions(w);
-  refuse_strides_with_dilations(w);
   const int64_t group = p.node->int_or("group", 1);
   const bool same = keras_says_same(w);
   // One filter for each channel has a layer of its own, which is much faster; TensorFlow's takes
@@ -59,7 +58,9 @@ Layer conv(const Pattern& p, const SourceContext& context) {
   layer.constructor =
       depthwise ? fmt::format("layers.DepthwiseConv{}D({}", w.rank(), python_square(w.kernel))
                 : fmt::format("layers.Conv{}D({}, {}", w.rank(), dims[0], python_square(w.kernel));
-  layer.constructor += window_options(w, {"strides", "", "dilation_rate"});
+  layer.picked = keras_picked_places(w);
+  layer.constructor +=
+      window_options(w, {layer.picked.empty() ? "strides" : "", "", "dilation_rate"});
   if (same) layer.constructor += ", padding=\"same\"";
   if (group != 1 && !depthwise) layer.constructor += fmt::format(", groups={}", group);
   std::vector<int64_t> order(w.rank());

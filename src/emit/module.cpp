@@ -143,8 +143,8 @@ void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body)
     }
   }
   const std::string result = body.declare(pattern.output(), form);
-  body.add_line(fmt::format("{} = {}({}{})", result, AttributePaths::expression(layer.path), x,
-                            layer.options));
+  body.add_line(fmt::format("{} = {}({}{}){}", result, AttributePaths::expression(layer.path), x,
+                            layer.options, layer.picked));
 }
 
 void Module::write_node(const Node& node, Body& body) {

@@ -49,6 +49,7 @@ struct Layer {
   std::string padding = {};      // the constructor of a layer that pads first
   std::string build_shape = {};  // Keras: what to build it for
   std::string options = {};      // of the call: ", training=False"
+  std::string picked = {};       // of its result: "[:, ::2, ::2]"
   Form form = Form::plain;       // of what it reads and gives
   bool follows = false;          // it works in either form
   bool stays_in_eval = false;    // a normalization that training does not touch

@@ -42,16 +42,18 @@ std::string torch_conv(const Call& c) {
 std::string keras_conv(const Call& c) {
   const WindowFacts w = window_facts(c.node(), kernel_of(c));
   refuse_many_dimensions(w);
-  refuse_strides_with_dilations(w);
+  const std::string picked = keras_picked_places(w);
   const bool same = keras_says_same(w);
   const std::string x = same ? c.in(0) : keras_padded(c, w, "");
   std::vector<int64_t> order;
   for (size_t d = 0; d < w.rank(); ++d) order.push_back(static_cast<int64_t>(d) + 2);
   order.insert(order.end(), {1, 0});
   const std::string kernel = fmt::format("ops.transpose({}, {})", c.plain(1), python_tuple(order));
-  return fmt::format("ops.conv({}, {}{}, padding=\"{}\", data_format=\"channels_last\"){}", x,
-                     kernel, window_options(w, {"strides", "", "dilation_rate"}),
-                     same ? "same" : "valid", c.has(2) ? " + " + c.plain(2) : "");
+  const std::string options =
+      window_options(w, {picked.empty() ? "strides" : "", "", "dilation_rate"});
+  return fmt::format("ops.conv({}, {}{}, padding=\"{}\", data_format=\"channels_last\"){}{}", x,
+                     kernel, options, same ? "same" : "valid", picked,
+                     c.has(2) ? " + " + c.plain(2) : "");
 }
 
 }  // namespace onward::emit

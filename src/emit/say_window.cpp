@@ -30,9 +30,9 @@ void refuse_many_dimensions(const WindowFacts& w) {
   throw Error(fmt::format("{} spatial dimensions; 1 to 3 can be said", w.rank()));
 }
 
-void refuse_strides_with_dilations(const WindowFacts& w) {
-  if (all_are(w.strides, 1) || !w.has_dilations()) return;
-  throw Error("Keras has no strides and dilations at once");
+std::string keras_picked_places(const WindowFacts& w) {
+  if (all_are(w.strides, 1) || !w.has_dilations()) return "";
+  return fmt::format("[:, ::{}]", fmt::join(w.strides, ", ::"));
 }
 
 std::string window_options(const WindowFacts& w, const WindowWords& words) {
@@ -49,6 +49,7 @@ std::string window_options(const WindowFacts& w, const WindowWords& words) {
 }
 
 bool keras_says_same(const WindowFacts& w) {
+  if (!keras_picked_places(w).empty()) return false;
   if (w.same == WindowFacts::Same::upper) return true;
   if (!w.pads || !w.has_pads() || !all_are(w.strides, 1)) return false;
   for (size_t d = 0; d < w.rank(); ++d) {

@@ -12,8 +12,9 @@ namespace onward::emit {
 
 /// Throws Error for more than the three spatial dimensions that frameworks have.
 void refuse_many_dimensions(const WindowFacts& w);
-/// Keras has no layer for both at once.
-void refuse_strides_with_dilations(const WindowFacts& w);
+/// Keras has no strides and dilations at once: its convolution is then done at every place, and
+/// "[:, ::2, ::3]" picks those that count. Empty elsewhere.
+std::string keras_picked_places(const WindowFacts& w);
 
 /// How a framework calls these options; an empty name leaves one out.
 struct WindowWords {

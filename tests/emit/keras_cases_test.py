@@ -7,15 +7,13 @@ from emitted import module_of, refusals, written_cases, wrong_values
 
 # What Keras's source refuses, and why.
 SYMBOLIC = "inputs of symbolic shapes"
-VARIANTS = ["inputs", SYMBOLIC, "first input held", "other inputs held", "other inputs held, symbolic shapes"]
 REFUSED = {
     **{(case, SYMBOLIC): "the rank of 'y' is not known; declare its shape"
        for case in ("Conv", "Conv 1 dimension", "Conv 3 dimensions", "Conv bias", "Conv depthwise",
-                    "Conv elements that no window reads", "Conv groups", "Conv pads and strides", "Conv valid")},
+                    "Conv elements that no window reads", "Conv groups",
+                    "Conv groups with all that there is", "Conv pads and strides", "Conv valid")},
     **{(case, SYMBOLIC): "Conv 'y': the rank of 'r' is not known; declare its shape"
        for case in ("BatchNormalization between convolutions", "BatchNormalization frozen between convolutions")},
-    **{("Conv groups with all that there is", variant): "Conv 'y': Keras has no strides and dilations at once"
-       for variant in VARIANTS},
     **{(case, SYMBOLIC): "Conv 'y': the kernel's shape is not known: 'w'" for case in ("Conv same lower", "Conv same upper")},
     ("ReduceSum of nothing", SYMBOLIC): "ReduceSum 'y': whether it has axes is only known when it runs",
     **{(case, SYMBOLIC): f"Split '{first}': the size of the dimension that it splits is not known; declare it"

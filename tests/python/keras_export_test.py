@@ -2,8 +2,10 @@
 
 import keras
 import numpy as np
+import onnx
+import onnx.reference
 import pytest
-from keras import layers
+from keras import layers, ops
 
 import onward
 import onward.keras
@@ -168,6 +170,24 @@ def merged(kind, **settings):
     return IMAGE, build
 
 
+def tied(kind):
+    """Two branches that are equal, so that only the first has a gradient."""
+    def build(x):
+        x = layers.Conv2D(3, 1)(x)
+        return dense_end(kind()([x, layers.Identity()(x) * 1.0, layers.Dense(3)(x)]))
+    return IMAGE, build
+
+
+def at_kinks(x):
+    """Layers of weights and inputs that are 0, so that what follows is at 0 until they move."""
+    made = []
+    for layer in (layers.ReLU(max_value=6.0), layers.ReLU(max_value=1.5), layers.ReLU(), layers.LeakyReLU(), layers.ELU(),
+                  layers.ELU(alpha=0.7), layers.PReLU(alpha_initializer="ones"), layers.Activation("relu6")):
+        zeros = layers.Dense(3, kernel_initializer="zeros")(x)
+        made.append(layer(zeros))
+    return layers.Dense(3)(layers.Concatenate()(made))
+
+
 def subtracted():
     return IMAGE, lambda x: dense_end(layers.Subtract()([layers.Conv2D(3, 1)(x), layers.Conv2D(3, 1)(x)]))
 
@@ -199,6 +219,9 @@ LAYERS = {
     "max pooling 1": lambda: on_line(layers.MaxPooling1D(2)),
     "max pooling 2": lambda: on_image(layers.MaxPooling2D((2, 3), strides=(1, 2))),
     "max pooling 2 same": lambda: on_image(layers.MaxPooling2D(3, strides=2, padding="same")),
+    "max pooling 2 of ties": lambda: on_image(layers.MaxPooling2D(2, strides=1), layers.MaxPooling2D(2, strides=1)),
+    "max pooling 1 of ties": lambda: on_line(layers.MaxPooling1D(2, strides=1), layers.MaxPooling1D(3, strides=1)),
+    "global max of ties": lambda: on_image(layers.MaxPooling2D(3, strides=1), layers.GlobalMaxPooling2D()),
     "average pooling 1": lambda: on_line(layers.AveragePooling1D(3, strides=2, padding="same")),
     "average pooling 2": lambda: on_image(layers.AveragePooling2D(2)),
     "average pooling 2 same": lambda: on_image(layers.AveragePooling2D(3, strides=2, padding="same")),
@@ -242,13 +265,18 @@ LAYERS = {
     "zero padding 3": lambda: on_block(layers.ZeroPadding3D(1), layers.Conv3D(2, 3)),
     "cropping 1": lambda: on_line(layers.Cropping1D((1, 2))),
     "cropping 2": lambda: on_image(layers.Cropping2D(((1, 0), (2, 1)))),
+    "cropping 3": lambda: on_block(layers.Cropping3D(1)),
+    "global max 3": lambda: on_block(layers.GlobalMaxPooling3D()),
     "add": lambda: merged(layers.Add),
     "average": lambda: merged(layers.Average),
     "concatenate": lambda: merged(layers.Concatenate),
     "concatenate along axis 1": lambda: merged(layers.Concatenate, axis=1),
     "concatenate of both orders": mixed_orders,
     "maximum": lambda: merged(layers.Maximum),
+    "maximum of ties": lambda: tied(layers.Maximum),
     "minimum": lambda: merged(layers.Minimum),
+    "minimum of ties": lambda: tied(layers.Minimum),
+    "kinks": lambda: ((5,), at_kinks),
     "multiply": lambda: merged(layers.Multiply),
     "subtract": subtracted,
     **dict(activations()),
@@ -271,9 +299,42 @@ def test_every_layer_has_a_case():
     tried = set()
     for make in LAYERS.values():
         tried |= {type(layer) for layer in functional(*make()).layers}
-    # TensorFlow has neither of these poolings in float64.
-    missing = {layers.MaxPooling3D, layers.AveragePooling3D, layers.GlobalMaxPooling3D, layers.Cropping3D}
-    assert set(known) - tried <= missing
+    assert set(known) - tried == {layers.MaxPooling3D, layers.AveragePooling3D}
+
+
+def test_a_pooling_that_tensorflow_has_in_float32_alone():
+    in_type("float32")
+    model = functional(*on_block(layers.AveragePooling3D(2, strides=1, padding="same"), layers.AveragePooling3D(2)))
+    model.compile(loss="mse", optimizer=keras.optimizers.Adam(0.01))
+    assert_goes_on(model, batches_for(model, 23), begun=3)
+
+
+OPERATIONS = {
+    "numbers": lambda x: 2 - 0.1 * x / 3,
+    "tensors": lambda x: (x + 1) * x - x / (ops.exp(x) + 1.5),
+    "of one": lambda x: ops.sqrt(ops.abs(x) + 0.25) + ops.square(-x) + ops.log(ops.square(x) + 0.5),
+    "curves": lambda x: ops.tanh(x) + ops.sigmoid(x) + ops.softplus(x) + ops.silu(x) + ops.relu(x),
+    "extremes": lambda x: ops.maximum(x, 0.1) + ops.minimum(x, ops.tanh(x)),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_between_layers(name):
+    model = functional((6, 7, 4), lambda x: dense_end(OPERATIONS[name](layers.Conv2D(3, 2)(x))))
+    model.compile(loss="mse", optimizer=keras.optimizers.Adam(0.01))
+    assert_goes_on(model, batches_for(model, 23), begun=3)
+
+
+def test_onnx_takes_the_model():
+    """ONNX's checker, and its reference evaluator, which gives what Keras does."""
+    in_type("float32")
+    model = cnn()
+    model.compile(loss="sparse_categorical_crossentropy", optimizer="adam")
+    proto = onnx.load_from_string(onward.keras.export(model).to_bytes())
+    onnx.checker.check_model(proto, full_check=True)
+    x = batches_for(model, 1)[0][0]
+    [output] = onnx.reference.ReferenceEvaluator(proto).run(None, {"image": x})
+    np.testing.assert_allclose(output, keras.ops.convert_to_numpy(model(x)), rtol=1e-4, atol=1e-6)
 
 
 k = keras.losses
@@ -377,6 +438,13 @@ def test_dropout_drops_in_training_alone():
     assert np.isclose(np.mean(losses), (outputs**2).mean() / 0.75, rtol=0.05)
 
 
+def test_names_of_layers_may_be_anything():
+    x = keras.Input((5,), name="input")
+    model = keras.Model(x, layers.Dense(3, name="output")(layers.Dense(4, name="label")(layers.Dense(4, name="loss")(x))))
+    model.compile(loss="mse", optimizer="adam")
+    assert_goes_on(model, batches_for(model, 23), begun=3)
+
+
 def test_a_file_is_written(tmp_path):
     model = ended(None)
     model.compile(loss="mse", optimizer="adam")
@@ -417,6 +485,13 @@ def undecayed():
     return compiled(optimizer=optimizer)
 
 
+def keras_named(name):
+    x = keras.Input((4,), name=name)
+    model = keras.Model(x, layers.Dense(2)(x))
+    model.compile(loss="mse", optimizer="sgd")
+    return model
+
+
 def in_other_type():
     model = functional((4,), lambda x: layers.Dense(2, dtype="float32")(x))
     model.compile(loss="mse", optimizer="sgd")
@@ -439,9 +514,13 @@ REFUSED = {
                   "ReLU 'r' with threshold=1.0"),
     "ranks": (lambda: compiled(lambda x: layers.Add(name="a")([layers.Dense(4)(x), layers.Reshape((1, 4))(x)])),
               "Add 'a' has inputs of ranks 2, 3"),
+    "max pooling 3": (lambda: compiled(lambda x: layers.Flatten()(layers.MaxPooling3D(name="m")(x)), (4, 4, 4, 2)),
+                      "MaxPooling3D 'm' can't be exported: where several"),
     "norm's axis": (lambda: compiled(lambda x: layers.Flatten()(layers.BatchNormalization(axis=2, name="n")(x)), (3, 4, 5)),
                     "BatchNormalization 'n' with axis=2"),
-    "operation": (lambda: compiled(lambda x: layers.Dense(2)(x) * 2), "Multiply 'multiply.*' can't be exported"),
+    "operation": (lambda: compiled(lambda x: ops.cumsum(layers.Dense(2)(x))), "Cumsum 'cumsum.*' can't be exported"),
+    "operation's array": (lambda: compiled(lambda x: layers.Dense(2)(x) * np.ones(2)), "is called with array"),
+    "input's name": (lambda: keras_named("label"), "an input can't be called 'label'"),
     "own model": (lambda: Own(), "only Sequential and Functional models"),
     "not compiled": (uncompiled, "is not compiled"),
     "not built": (lambda: keras.Sequential([layers.Dense(2)]), "is not built|is not compiled"),

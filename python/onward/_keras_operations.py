@@ -1,0 +1,43 @@
+"""Operations of keras.ops and of Python (x + y, 0.5 * x) between the layers of a Functional model."""
+
+import numbers
+
+from keras.src.ops import nn, numpy
+
+import onward
+from onward._keras_graph import Tensor
+from onward._keras_shapes import written_extreme
+
+_BINARY = {numpy.Add: "Add", numpy.Subtract: "Sub", numpy.Multiply: "Mul", numpy.Divide: "Div",
+           numpy.TrueDivide: "Div"}
+_EXTREME = {numpy.Maximum: "Less", numpy.Minimum: "Greater"}
+_UNARY = {numpy.Absolute: "Abs", numpy.Exp: "Exp", numpy.Log: "Log", numpy.Negative: "Neg", numpy.Sqrt: "Sqrt",
+          numpy.Tanh: "Tanh", nn.Relu: "Relu", nn.Sigmoid: "Sigmoid", nn.Softplus: "Softplus"}
+OPERATIONS = {**_BINARY, **_EXTREME, **_UNARY, numpy.Square: None, nn.Silu: None}
+
+
+def write_operation(g, operation, arguments, shape, what):
+    """What an operation makes of its arguments: Tensors, and numbers, which have the model's type."""
+    tensors = [each for each in arguments if isinstance(each, Tensor)]
+    for each in arguments:
+        if not isinstance(each, (Tensor, numbers.Real)):
+            raise onward.Error(f"{what} is called with {each!r}, which can't be exported")
+    if any(each.rank != tensors[0].rank or each.dtype != g.dtype for each in tensors):
+        raise onward.Error(f"{what} is called with tensors of different ranks, or of integers, which can't be exported")
+    kind, name = type(operation), operation.name
+
+    def write(*names):
+        names = iter(names)
+        inputs = [next(names) if isinstance(each, Tensor) else g.constant(each, f"{name}_number") for each in arguments]
+        if kind is numpy.Square:
+            return g.node("Mul", inputs * 2, name)
+        if kind is nn.Silu:
+            return g.node("Mul", [*inputs, g.node("Sigmoid", inputs, f"{name}_gate")], name)
+        if kind in _EXTREME:
+            return written_extreme(g, _EXTREME[kind], *inputs, name)
+        return g.node(OPERATIONS[kind], inputs, name)
+
+    made = g.map(tensors, write, shape)
+    if kind is nn.Sigmoid:
+        made.last, made.logits = "Sigmoid", tensors[0]
+    return made
