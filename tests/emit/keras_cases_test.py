@@ -11,9 +11,12 @@ REFUSED = {
     **{(case, SYMBOLIC): "the rank of 'y' is not known; declare its shape"
        for case in ("Conv", "Conv 1 dimension", "Conv 3 dimensions", "Conv bias", "Conv depthwise",
                     "Conv elements that no window reads", "Conv groups",
-                    "Conv groups with all that there is", "Conv pads and strides", "Conv valid")},
+                    "Conv groups with all that there is", "Conv of eight outputs", "Conv of many outputs",
+                    "Conv pads and strides", "Conv strides beyond the kernel", "Conv valid")},
     **{(case, SYMBOLIC): "Conv 'y': the rank of 'r' is not known; declare its shape"
        for case in ("BatchNormalization between convolutions", "BatchNormalization frozen between convolutions")},
+    ("BatchNormalization under a mean", SYMBOLIC):
+        "GlobalAveragePool 'y': the rank of its input 'r' is not known; declare the input's shape",
     **{(case, SYMBOLIC): "Conv 'y': the kernel's shape is not known: 'w'" for case in ("Conv same lower", "Conv same upper")},
     ("ReduceSum of nothing", SYMBOLIC): "ReduceSum 'y': whether it has axes is only known when it runs",
     **{(case, SYMBOLIC): f"Split '{first}': the size of the dimension that it splits is not known; declare it"
