@@ -22,9 +22,22 @@ END
 "$build/onward" example --all -o "$seeds" > /dev/null
 if [ -d tests/fuzz/seeds ]; then cp tests/fuzz/seeds/* "$seeds"; fi
 
+# Side by side; each prints when it is done, the whole story where it found something.
+declare -A runs
 for source in tests/fuzz/*_fuzz.cpp; do
   name=$(basename "$source" .cpp)
   mkdir -p "$build/fuzz/$name"  # what earlier runs found worth keeping
   "$build/tests/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-    -artifact_prefix="$build/fuzz/" -print_final_stats=1 "$build/fuzz/$name" "$seeds"
+    -artifact_prefix="$build/fuzz/" -print_final_stats=1 "$build/fuzz/$name" "$seeds" > "$build/fuzz/$name.log" 2>&1 &
+  runs[$name]=$!
 done
+failed=0
+for name in "${!runs[@]}"; do
+  if wait "${runs[$name]}"; then
+    echo "$name: $(grep -o 'Done [0-9]* runs.*' "$build/fuzz/$name.log")"
+  else
+    cat "$build/fuzz/$name.log"
+    failed=1
+  fi
+done
+exit $failed
