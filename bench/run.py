@@ -36,7 +36,7 @@ def commands(options, folder, workload):
 
 def prepare(options, folder):
     subprocess.run([options.torch, "-B", HERE / "workloads.py", folder], check=True)
-    for workload in WORKLOADS:
+    for workload in options.workloads:
         subprocess.run([options.onward, "prepare", folder / f"{workload}.onnx",
                         "-o", folder / f"{workload}-training.onnx",
                         "--loss", "softmax_cross_entropy", "--optimizer", "adam", "--lr", "0.001", "--bn", "batch"],
@@ -81,6 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("onward", "step-bench", "torch", "ort"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=WORKLOADS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -89,9 +90,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as name:
         folder = pathlib.Path(name)
         prepare(options, folder)
-        results = {workload: {} for workload in WORKLOADS}
+        results = {workload: {} for workload in options.workloads}
         for number in range(options.rounds):
-            for workload in WORKLOADS:
+            for workload in options.workloads:
                 for peer, command in commands(options, folder, workload).items():
                     results[workload].setdefault(peer, []).append(run(command))
             print(f"bench: round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
