@@ -151,7 +151,7 @@ void Channels::statistics(const T* x, T* mean, T* variance, std::byte* scratch) 
   double* squares = pieces.take<double>(blocks_ * width_);
   T* tiles = pieces.take<T>(3 * blocks_ * width_);
   const auto block_begin = [&](int64_t block) { return rows_ * block / blocks_; };
-  const double cost = kCost * static_cast<double>(rows_ * width_ / blocks_);
+  const double cost = kCost * static_cast<double>(rows_ * width_) / static_cast<double>(blocks_);
   parallel_for(blocks_, cost, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) {
       T *center = tiles + 3 * block * width_, *sum = center + width_, *square = sum + width_;
@@ -256,7 +256,7 @@ void Channels::products(const T* dy, const T* x, const Affine<T>& affine, bool r
   const Affine<T> row = repeated(affine, channels_, width_, pieces);
   double* totals = pieces.take<double>(2 * blocks_ * width_);
   T* tiles = pieces.take<T>(2 * blocks_ * width_);
-  const double cost = kCost * static_cast<double>(rows_ * width_ / blocks_);
+  const double cost = kCost * static_cast<double>(rows_ * width_) / static_cast<double>(blocks_);
   parallel_for(blocks_, cost, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) {
       double* total = totals + 2 * block * width_;

@@ -131,7 +131,8 @@ void plan_layer_norm_grad(Site& site) {
   site.action([=](const Run& run) {
     const NormRows<T>& functions = norm_rows<T>();
     const int64_t n = rows.size;
-    const double cost = 2 * kCost * static_cast<double>(rows.count * n / blocks);
+    const double cost =
+        2 * kCost * static_cast<double>(rows.count * n) / static_cast<double>(blocks);
     parallel_for(blocks, cost, [&](int64_t first, int64_t last) {
       for (int64_t block = first; block < last; ++block) {
         T *scales = run.at<T>(partial) + 2 * block * n, *shifts = scales + n;
