@@ -6,14 +6,15 @@
 #include "runtime/tile_table.h"
 
 namespace onward {
-namespace {
-
-using Key = std::tuple<std::string_view, DType, DType>;
 
 bool has_avx2() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
+
+namespace {
+
+using Key = std::tuple<std::string_view, DType, DType>;
 
 std::map<Key, TileFunction> make_table() {
   std::map<Key, TileFunction> table;

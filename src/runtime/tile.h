@@ -11,6 +11,9 @@
 
 namespace onward {
 
+/// Whether this machine has AVX2 and FMA.
+bool has_avx2();
+
 /// Elements of a tile: small enough for a dozen of them in the first cache, large enough for the
 /// call of a function to cost nothing.
 inline constexpr int64_t kTile = 512;

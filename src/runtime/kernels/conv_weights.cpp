@@ -9,6 +9,7 @@
 
 #include "ops/window.h"
 #include "runtime/parallel.h"
+#include "runtime/tile.h"
 
 namespace onward {
 namespace {
@@ -164,16 +165,11 @@ void finish(const Geometry& s, const float* parts, int64_t count, float* dw) {
   }
 }
 
-bool has_vectors() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
 }  // namespace
 
 Reason refuses_register_sums(const Node& node) {
   if (node.output(0)->type.dtype != DType::f32) return "not f32";
-  if (!has_vectors()) return "no AVX2";
+  if (!has_avx2()) return "no AVX2";
   const auto w = *static_dims(*node.output(0));
   if (w.size() != 4) return "not 2 spatial dimensions";
   if (node.int_or("group", 1) != 1) return "groups";
