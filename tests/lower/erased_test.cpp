@@ -15,24 +15,6 @@
 namespace onward {
 namespace {
 
-TensorMap inputs_of(const Case& tested) {
-  TensorMap inputs;
-  eval::Environment environment;
-  const Model forward = case_model(tested, Shapes::fixed);
-  uint64_t seed = 1;
-  for (size_t i = 0; i < tested.inputs.size(); ++i) {
-    const Tensor tensor = case_tensor(tested.inputs[i], seed++);
-    inputs.emplace(tested.inputs[i].name, tensor);
-    environment.emplace(forward.graph->inputs()[i], tensor);
-  }
-  const auto results = eval::outputs_of(*forward.graph, std::move(environment));
-  for (size_t i = 0; i < results.size(); ++i) {
-    const std::string name = "u_" + forward.graph->outputs()[i]->name();
-    inputs.emplace(name, case_tensor(f64(name, results[i].dims()), seed++));
-  }
-  return inputs;
-}
-
 TensorMap run(const Model& model, const TensorMap& inputs) {
   eval::Environment environment;
   for (const Value* input : model.graph->inputs()) {
@@ -60,7 +42,7 @@ TEST_P(Erased, IsLoweredOrRefused) {
   lift(lowered.model);  // as the kernels want it
   Model step = join_step(model, 0);
   replace_gradients(step);
-  const TensorMap inputs = inputs_of(GetParam());
+  const TensorMap inputs = case_tensors(GetParam());
   const TensorMap expected = run(step, inputs), results = run(lowered.model, inputs);
   for (const auto& [name, tensor] : expected) {
     ASSERT_EQ(results.at(name).dims(), tensor.dims()) << name;

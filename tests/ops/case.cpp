@@ -6,6 +6,7 @@
 #include <random>
 
 #include "eval/array.h"
+#include "eval/interpreter.h"
 #include "ir/text.h"
 #include "ops/builder.h"
 
@@ -205,6 +206,27 @@ Tensor case_tensor(const CaseInput& input, uint64_t seed) {
     array.data[i] = input.values.empty() ? distribution(random) : input.values.at(i);
   }
   return eval::to_tensor(array, input.dtype);
+}
+
+TensorMap case_tensors(const Case& tested) {
+  TensorMap tensors;
+  eval::Environment environment;
+  const Model forward = case_model(tested, Shapes::fixed);
+  uint64_t seed = 1;
+  for (size_t i = 0; i < tested.inputs.size(); ++i) {
+    const Tensor tensor = case_tensor(tested.inputs[i], seed++);
+    tensors.emplace(tested.inputs[i].name, tensor);
+    environment.emplace(forward.graph->inputs()[i], tensor);
+  }
+  const auto results = eval::outputs_of(*forward.graph, std::move(environment));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string name = "u_" + forward.graph->outputs()[i]->name();
+    tensors.emplace(name, case_tensor(f64(name, results[i].dims()), seed++));
+  }
+  for (const std::string& x : differentiated(tested)) {
+    tensors.emplace("w_d_" + x, case_tensor(f64(x, tensors.at(x).dims()), seed++));
+  }
+  return tensors;
 }
 
 }  // namespace onward

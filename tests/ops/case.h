@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/model.h"
+#include "runtime/state.h"
 
 namespace onward {
 
@@ -79,6 +80,9 @@ Model gradient_model(const Case& tested, Shapes shapes, int order = 1);
 
 /// The random tensors of a case, the same at each call.
 Tensor case_tensor(const CaseInput& input, uint64_t seed);
+
+/// All inputs of `gradient_model` by name, of either order: the case's own and the weights.
+TensorMap case_tensors(const Case& tested);
 
 /// The inputs that the case is differentiated by.
 std::vector<std::string> differentiated(const Case& tested);

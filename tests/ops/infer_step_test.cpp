@@ -21,23 +21,7 @@ namespace {
 
 /// A case with weights of the shape of what they weigh, as the step's inputs.
 eval::Environment inputs_of(const Case& tested, const Model& step) {
-  eval::Environment forward;
-  const Model model = case_model(tested, Shapes::fixed);
-  uint64_t seed = 1;
-  std::map<std::string, Tensor> tensors;
-  for (size_t i = 0; i < tested.inputs.size(); ++i) {
-    const Tensor tensor = case_tensor(tested.inputs[i], seed++);
-    tensors.emplace(tested.inputs[i].name, tensor);
-    forward.emplace(model.graph->inputs()[i], tensor);
-  }
-  const auto results = eval::outputs_of(*model.graph, std::move(forward));
-  for (size_t i = 0; i < results.size(); ++i) {
-    const std::string name = "u_" + model.graph->outputs()[i]->name();
-    tensors.emplace(name, case_tensor(f64(name, results[i].dims()), seed++));
-  }
-  for (const std::string& x : differentiated(tested)) {
-    tensors.emplace("w_d_" + x, case_tensor(f64(x, tensors.at(x).dims()), seed++));
-  }
+  const TensorMap tensors = case_tensors(tested);
   eval::Environment environment;
   for (const Value* input : step.graph->inputs()) {
     environment.emplace(input, tensors.at(input->name()));

@@ -41,35 +41,13 @@ Tensor read_tensor(const fs::path& file) {
   return tensor_from_proto(proto, {});
 }
 
-/// Random inputs of the case, and weights of the shapes of what they weigh.
-TensorMap inputs_of(const Case& tested) {
-  TensorMap inputs;
-  eval::Environment environment;
-  const Model forward = case_model(tested, Shapes::fixed);
-  uint64_t seed = 1;
-  for (size_t i = 0; i < tested.inputs.size(); ++i) {
-    const Tensor tensor = case_tensor(tested.inputs[i], seed++);
-    inputs.emplace(tested.inputs[i].name, tensor);
-    environment.emplace(forward.graph->inputs()[i], tensor);
-  }
-  const auto results = eval::outputs_of(*forward.graph, std::move(environment));
-  for (size_t i = 0; i < results.size(); ++i) {
-    const std::string name = "u_" + forward.graph->outputs()[i]->name();
-    inputs.emplace(name, case_tensor(f64(name, results[i].dims()), seed++));
-  }
-  for (const std::string& x : differentiated(tested)) {
-    inputs.emplace("w_d_" + x, case_tensor(f64(x, inputs.at(x).dims()), seed++));
-  }
-  return inputs;
-}
-
 void write_case(const Case& tested, Shapes shapes, const fs::path& folder) {
   fs::create_directories(folder);
   const Model model = gradient_model(tested, shapes, tested.smooth ? 2 : 1);
   save(lower_step(model, 0).model, folder / "model.onnx");
   Model step = join_step(model, 0);
   replace_gradients(step);
-  const TensorMap inputs = inputs_of(tested);
+  const TensorMap inputs = case_tensors(tested);
   eval::Environment environment;
   std::vector<std::string> names, outputs;
   for (const Value* input : step.graph->inputs()) {
