@@ -1,9 +1,15 @@
 """A training that moves from PyTorch to Onward, beside the same that does not."""
 
+import functools
+
 import numpy as np
+from torch.onnx._internal._lazy_import import onnxscript_apis
 
 import onward
 import onward.torch
+
+# For every export PyTorch reads the sources of all its ONNX functions anew, which takes longer than the rest.
+onnxscript_apis.get_torchlib_ops = functools.cache(onnxscript_apis.get_torchlib_ops)
 
 
 def train(model, loss, optimizer, batches):
