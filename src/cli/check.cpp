@@ -11,7 +11,7 @@
 namespace onward::cli {
 namespace {
 
-struct Options {
+struct CheckArguments {
   std::string model;
   bool json = false;
 };
@@ -28,7 +28,7 @@ nlohmann::ordered_json to_json(const Problem& problem) {
   return json;
 }
 
-void print_json(const Options& options, const Problems& problems) {
+void print_json(const CheckArguments& options, const Problems& problems) {
   nlohmann::ordered_json json;
   json["model"] = options.model;
   json["valid"] = problems.errors() == 0;
@@ -44,7 +44,7 @@ std::string counted(size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-void print_text(const Options& options, const Problems& problems) {
+void print_text(const CheckArguments& options, const Problems& problems) {
   for (const Problem& problem : problems.list()) {
     fmt::print("{}: {} [{}]\n", problem.severity == Severity::error ? "error" : "warning",
                to_string(problem), problem.rule);
@@ -65,7 +65,7 @@ void print_text(const Options& options, const Problems& problems) {
 
 /// A file that can't be read at all is one problem like any other, so that a program reading the
 /// JSON finds it in the same place.
-Problems check(const Options& options) {
+Problems check(const CheckArguments& options) {
   try {
     return check_file(options.model);
   } catch (const Error& error) {
@@ -75,7 +75,7 @@ Problems check(const Options& options) {
   }
 }
 
-void run(const Options& options) {
+void run_check(const CheckArguments& options) {
   const Problems problems = check(options);
   options.json ? print_json(options, problems) : print_text(options, problems);
   if (problems.errors() > 0) throw Exit{kRefused};
@@ -84,14 +84,14 @@ void run(const Options& options) {
 }  // namespace
 
 void add_check(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckArguments>();
   Command command = line.command("check", "Find every problem of a model");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
   command.flag("--json", &options->json, "print the problems as JSON");
   command.footer(
       "Exit code 0: valid, perhaps with warnings; 1: refused.\n"
       "Example: onward check model.onnx");
-  command.run([options] { run(*options); });
+  command.run([options] { run_check(*options); });
 }
 
 }  // namespace onward::cli

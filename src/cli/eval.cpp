@@ -14,7 +14,7 @@
 namespace onward::cli {
 namespace {
 
-struct Options {
+struct EvalArguments {
   std::string model, data;
   std::vector<std::string> feeds;
   int64_t batch = 32, threads = 0, info = -1;
@@ -22,7 +22,7 @@ struct Options {
   std::optional<Argument> batch_argument;
 };
 
-void run(const Options& options) {
+void run_eval(const EvalArguments& options) {
   set_threads(static_cast<int>(options.threads));
   const Model model = load(options.model);
   const ArrayNames names = array_names(options.feeds);
@@ -54,7 +54,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_eval(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvalArguments>();
   Command command = line.command("eval", "Compute loss and accuracy of a model on a dataset");
   command
       .positional("MODEL", &options->model,
@@ -75,7 +75,7 @@ void add_eval(CommandLine& line) {
   command.footer(
       "Losses are means over the examples, with Dropout and BatchNormalization as in inference.\n"
       "Example: onward eval trained.onnx --data test.npz");
-  command.run([options] { run(*options); });
+  command.run([options] { run_eval(*options); });
 }
 
 }  // namespace onward::cli

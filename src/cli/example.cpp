@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ExampleArguments {
   std::string name;
   std::string out;
   bool all = false;
@@ -70,7 +70,7 @@ void write_all(const fs::path& folder) {
   }
 }
 
-void run(const Options& options) {
+void run_example(const ExampleArguments& options) {
   if (options.all) return write_all(options.out);
   if (options.name.empty() && !options.out.empty()) throw Error("-o takes a NAME, or --all");
   if (options.name.empty()) return list();
@@ -85,7 +85,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_example(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExampleArguments>();
   Command command = line.command("example", "List, print and write example training files");
   const Argument name =
       command.positional("NAME", &options->name, "which one; without it all are listed");
@@ -98,7 +98,7 @@ void add_example(CommandLine& line) {
   command.footer(
       "Without -o the example is printed as text, which Onward reads too (files *.onnxtxt).\n"
       "Example: onward example linear -o linear.onnx");
-  command.run([options] { run(*options); });
+  command.run([options] { run_example(*options); });
 }
 
 }  // namespace onward::cli

@@ -13,13 +13,13 @@
 namespace onward::cli {
 namespace {
 
-struct Options {
+struct ExportArguments {
   std::string model, to, out;
   bool inference = false;
   int64_t info = 0;
 };
 
-void run(const Options& options) {
+void run_export(const ExportArguments& options) {
   const Model model = load(options.model);
   emit::ExportOptions how;
   how.target = options.to == "torch" ? emit::Target::torch : emit::Target::keras;
@@ -42,7 +42,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_export(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportArguments>();
   options->info = -1;
   Command command = line.command("export", "Write a model as source of another framework");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
@@ -60,7 +60,7 @@ void add_export(CommandLine& line) {
       "optimizer.safetensors where the model is trained, and onward.json, by which\n"
       "`onward take` brings trained weights back. Nothing of Onward is needed to run it.\n"
       "Example: onward export mnist.onnx --to torch -o mnist-torch");
-  command.run([options] { run(*options); });
+  command.run([options] { run_export(*options); });
 }
 
 }  // namespace onward::cli

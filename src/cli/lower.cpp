@@ -15,7 +15,7 @@
 namespace onward::cli {
 namespace {
 
-struct Options {
+struct LowerArguments {
   std::string model, out;
   int64_t info = 0;
   int64_t opset = 0;
@@ -27,7 +27,7 @@ size_t count_nodes(const Model& model) {
   return count;
 }
 
-void run(const Options& options) {
+void run_lower(const LowerArguments& options) {
   LowerOptions lowering;
   if (options.opset != 0) lowering.opset = options.opset;
   LoweredStep lowered;
@@ -48,7 +48,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_lower(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LowerArguments>();
   Command command = line.command("lower", "Write one training step in plain operators");
   command.positional("MODEL", &options->model, "a training file, .onnx or .onnxtxt").required();
   command.option("-o,--out", &options->out, "the .onnx file to write").required();
@@ -66,7 +66,7 @@ void add_lower(CommandLine& line) {
       "which "
       "the next step is given.\n"
       "Example: onward lower training.onnx -o step.onnx");
-  command.run([options] { run(*options); });
+  command.run([options] { run_lower(*options); });
 }
 
 }  // namespace onward::cli

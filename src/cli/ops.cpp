@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = Coverage::Kind;
 
-struct Options {
+struct OpsArguments {
   std::string op;
   bool missing = false;
   bool json = false;
@@ -26,11 +26,11 @@ std::string full_name(const std::string& domain, const std::string& op) {
   return domain.empty() ? op : fmt::format("{}.{}", domain, op);
 }
 
-bool is_wanted(const Options& options, const std::string& domain, const std::string& op) {
+bool is_wanted(const OpsArguments& options, const std::string& domain, const std::string& op) {
   return options.op.empty() || options.op == op || options.op == full_name(domain, op);
 }
 
-std::vector<OperatorCoverage> wanted_operators(const Options& options) {
+std::vector<OperatorCoverage> wanted_operators(const OpsArguments& options) {
   std::vector<OperatorCoverage> rows = coverage();
   std::erase_if(rows, [&](const OperatorCoverage& row) {
     return !is_wanted(options, row.domain, row.op) || (options.missing && !row.has_gap());
@@ -38,7 +38,7 @@ std::vector<OperatorCoverage> wanted_operators(const Options& options) {
   return rows;
 }
 
-std::vector<OperatorForm> wanted_forms(const Options& options) {
+std::vector<OperatorForm> wanted_forms(const OpsArguments& options) {
   std::vector<OperatorForm> forms = unliftable_forms();
   std::erase_if(
       forms, [&](const OperatorForm& form) { return !is_wanted(options, form.domain, form.op); });
@@ -152,7 +152,7 @@ void print_forms(const std::vector<OperatorForm>& forms) {
   }
 }
 
-void run(const Options& options) {
+void run_ops(const OpsArguments& options) {
   const auto rows = wanted_operators(options);
   const auto forms = wanted_forms(options);
   if (!options.op.empty() && !options.missing && rows.empty() && forms.empty()) {
@@ -175,13 +175,13 @@ void run(const Options& options) {
 }  // namespace
 
 void add_ops(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OpsArguments>();
   Command command = line.command("ops", "Say which operators are covered, and how");
   command.positional("OPERATOR", &options->op, "only this one, with reasons");
   command.flag("--missing", &options->missing, "only what is not covered, and why");
   command.flag("--json", &options->json, "print the table as JSON");
   command.footer("Example: onward ops Conv");
-  command.run([options] { run(*options); });
+  command.run([options] { run_ops(*options); });
 }
 
 }  // namespace onward::cli

@@ -38,7 +38,7 @@ constexpr Number kNumbers[] = {
     {"--initial-accumulator", &OptimizerSettings::initial_accumulator, "of adagrad"},
 };
 
-struct Options {
+struct PrepareArguments {
   std::string model, out, loss, output;
   std::string optimizer = "adam", formula = "torch", batch_norm = "frozen";
   std::string batch_variance = "biased", dropout = "on", keras_backend = "tensorflow";
@@ -54,7 +54,7 @@ bool is_file(const std::string& loss) {
   return loss.ends_with(".onnx") || loss.ends_with(".onnxtxt");
 }
 
-Recipe recipe_from(const Options& options) {
+Recipe recipe_from(const PrepareArguments& options) {
   Recipe recipe;
   if (is_file(options.loss)) {
     recipe.loss = LossKind::custom;
@@ -84,7 +84,7 @@ Recipe recipe_from(const Options& options) {
   return recipe;
 }
 
-Json describe(const Options& options, const Prepared& prepared) {
+Json describe_prepared(const PrepareArguments& options, const Prepared& prepared) {
   Json json;
   json["model"] = options.model;
   json["output"] = options.out;
@@ -111,7 +111,7 @@ Json describe(const Options& options, const Prepared& prepared) {
 }
 
 /// A terminal shows the beginning of a long list; a pipe, a file and --full get all of it.
-void print_decisions(const Options& options, const Prepared& prepared, bool trained) {
+void print_decisions(const PrepareArguments& options, const Prepared& prepared, bool trained) {
   const size_t most =
       options.full || ::isatty(STDOUT_FILENO) == 0 ? std::numeric_limits<size_t>::max() : 20;
   std::vector<const Decision*> list;
@@ -135,7 +135,7 @@ void print_decisions(const Options& options, const Prepared& prepared, bool trai
   }
 }
 
-void print_text(const Options& options, const Prepared& prepared, const Json& json) {
+void print_text(const PrepareArguments& options, const Prepared& prepared, const Json& json) {
   print_decisions(options, prepared, true);
   print_decisions(options, prepared, false);
   for (const std::string& note : prepared.notes) fmt::print("note: {}\n", printable(note));
@@ -149,7 +149,7 @@ void print_text(const Options& options, const Prepared& prepared, const Json& js
              printable(json["loss"].get<std::string>()));
 }
 
-void run(const Options& options) {
+void run_prepare(const PrepareArguments& options) {
   const Recipe recipe = recipe_from(options);
   Prepared prepared;
   try {
@@ -159,7 +159,7 @@ void run(const Options& options) {
     throw;
   }
   save(prepared.model, options.out);
-  const Json json = describe(options, prepared);
+  const Json json = describe_prepared(options, prepared);
   if (options.json) {
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
@@ -170,7 +170,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_prepare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PrepareArguments>();
   Command command = line.command("prepare", "Make an inference model trainable");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
   command.option("-o,--out", &options->out, "the training file to write").required();
@@ -223,7 +223,7 @@ void add_prepare(CommandLine& line) {
       "Says of each tensor whether it is trained, and why.\n"
       "Example: onward prepare model.onnx -o training.onnx --loss softmax_cross_entropy "
       "--optimizer adam --lr 1e-3");
-  command.run([options] { run(*options); });
+  command.run([options] { run_prepare(*options); });
 }
 
 }  // namespace onward::cli

@@ -16,14 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RunArguments {
   std::string model, output;
   std::vector<std::string> inputs;
   int64_t info = -1, seed = 0;
   bool training = false;
 };
 
-Arrays read_inputs(const Options& options) {
+Arrays read_inputs(const RunArguments& options) {
   Arrays arrays;
   const auto add = [&](const std::string& name, Tensor tensor) {
     if (!arrays.emplace(name, std::move(tensor)).second) {
@@ -132,7 +132,7 @@ TensorMap step(Trainer& trainer, const TensorMap& inputs, std::span<const size_t
   return all;
 }
 
-void run(const Options& options) {
+void run_model(const RunArguments& options) {
   if (!options.training && options.info >= 0) throw Error("--info takes --training");
   Model model = load(options.model);
   if (options.training && model.training.empty()) {
@@ -152,7 +152,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_run(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunArguments>();
   Command command = line.command("run", "Run a model once: its inference, or one training step");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
   command
@@ -167,7 +167,7 @@ void add_run(CommandLine& line) {
   command.option("-o,--output", &options->output,
                  "where to write the outputs: a folder of .npy files, or an .npz file");
   command.footer("Example: onward run model.onnx --input x=x.npy -o outputs");
-  command.run([options] { run(*options); });
+  command.run([options] { run_model(*options); });
 }
 
 }  // namespace onward::cli

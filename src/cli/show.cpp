@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ShowArguments {
   std::string model;
   bool json = false;
   bool full = false;
@@ -169,7 +169,7 @@ void print_training_info(Printer& out, const Json& info, size_t index) {
   }
 }
 
-void print_text(const Options& options, const Json& json) {
+void print_text(const ShowArguments& options, const Json& json) {
   Printer out(options.full);
   std::string opsets;
   if (json.contains("opsets")) {
@@ -200,7 +200,7 @@ void print_text(const Options& options, const Json& json) {
   out.table(rows);
 }
 
-void run(const Options& options) {
+void run_show(const ShowArguments& options) {
   Model model = load(options.model);
   Problems ignored;  // `check` reports them; what is known of the types is shown
   infer_types(model, ignored);
@@ -215,13 +215,13 @@ void run(const Options& options) {
 }  // namespace
 
 void add_show(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowArguments>();
   Command command = line.command("show", "Say what a model is: parameters, state, training infos");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
   command.flag("--json", &options->json, "print it as JSON");
   command.flag("--full", &options->full, "never shorten long lists");
   command.footer("Example: onward show model.onnx");
-  command.run([options] { run(*options); });
+  command.run([options] { run_show(*options); });
 }
 
 }  // namespace onward::cli

@@ -13,11 +13,11 @@
 namespace onward::cli {
 namespace {
 
-struct Options {
+struct TakeArguments {
   std::string folder, model, out;
 };
 
-void run(const Options& options) {
+void run_take(const TakeArguments& options) {
   Model model = load(options.model);
   const emit::Taken taken = emit::take(options.folder, model);
   save(model, options.out);
@@ -28,7 +28,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_take(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TakeArguments>();
   Command command =
       line.command("take", "Bring weights back that an exported model was trained to");
   command.positional("FOLDER", &options->folder, "what `onward export` wrote").required();
@@ -37,7 +37,7 @@ void add_take(CommandLine& line) {
       .required()
       .value_name("FILE");
   command.footer("Example: onward take mnist-torch mnist.onnx -o trained.onnx");
-  command.run([options] { run(*options); });
+  command.run([options] { run_take(*options); });
 }
 
 }  // namespace onward::cli

@@ -15,7 +15,7 @@
 namespace onward::cli {
 namespace {
 
-struct Options {
+struct TrainArguments {
   std::string model, data, output, evaluation, checkpoint;
   std::vector<std::string> feeds;
   int64_t epochs = 1, steps = 0, batch = 32, accumulate = 1, checkpoint_every = 0, seed = 0;
@@ -35,7 +35,7 @@ struct Options {
 constexpr auto kInterrupted = static_cast<ExitCode>(130);  // what shells give for Ctrl-C
 
 /// The command that goes on after an interruption.
-std::string resume_command(const Options& options) {
+std::string resume_command(const TrainArguments& options) {
   std::vector<std::string> words = {"onward",     "train", options.model, "--data",
                                     options.data, "-o",    options.output};
   const auto add = [&](const char* option, const std::string& value) {
@@ -59,7 +59,7 @@ std::string resume_command(const Options& options) {
 }
 
 /// What a checkpoint fixed stays as it was, or going on would not give the same bits.
-void require_same(const Options& options, const LoopState& saved) {
+void require_same(const TrainArguments& options, const LoopState& saved) {
   const auto compare = [](const char* option, const std::optional<Argument>& argument, auto given,
                           auto before) {
     if (!argument || !argument->given() || given == before) return;
@@ -82,7 +82,7 @@ struct Start {
   std::optional<LoopState> loop;  // where it goes on from a checkpoint
 };
 
-Start start(const Options& options, const CheckpointFolder& checkpoints) {
+Start start(const TrainArguments& options, const CheckpointFolder& checkpoints) {
   if (!checkpoints.has_checkpoint()) {
     if (options.resume) {
       fmt::print(stderr, "there is no checkpoint in '{}' yet: starting from '{}'\n",
@@ -101,7 +101,7 @@ Start start(const Options& options, const CheckpointFolder& checkpoints) {
   return {std::move(found.model), std::move(found.loop)};
 }
 
-LoopState first_state(const Options& options, const Model& model, const Feeds& feeds) {
+LoopState first_state(const TrainArguments& options, const Model& model, const Feeds& feeds) {
   return {.seed = static_cast<uint64_t>(options.seed),
           .batch = batch_size(feeds, *options.batch_argument, options.batch),
           .accumulate = options.accumulate,
@@ -123,7 +123,7 @@ void require_whole_batches(const Feeds& feeds, const LoopState& loop) {
   }
 }
 
-std::function<Summary()> evaluation_of(const Options& options, Trainer& trainer,
+std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& trainer,
                                        const LoopState& loop, Report& report) {
   if (options.evaluation.empty()) return {};
   const ArrayNames names = array_names(options.feeds);
@@ -140,7 +140,7 @@ std::function<Summary()> evaluation_of(const Options& options, Trainer& trainer,
   };
 }
 
-void run(const Options& options) {
+void run_train(const TrainArguments& options) {
   require_writable(options.output);
   const CheckpointFolder checkpoints(options.checkpoint_folder());
   auto [model, saved] = start(options, checkpoints);
@@ -202,7 +202,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_train(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainArguments>();
   Command command = line.command("train", "Train a model on a dataset");
   command.positional("MODEL", &options->model, "a training file (.onnx or .onnxtxt)").required();
   command
@@ -250,7 +250,7 @@ void add_train(CommandLine& line) {
       "Ctrl-C saves a checkpoint and says how to go on; a second one ends at once.\n"
       "Example: onward train model.onnx --data train.npz --eval test.npz --epochs 3 -o "
       "trained.onnx");
-  command.run([options] { run(*options); });
+  command.run([options] { run_train(*options); });
 }
 
 }  // namespace onward::cli

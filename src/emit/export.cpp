@@ -39,18 +39,18 @@ void write_text(const fs::path& file, const std::string& text) {
   write_atomically(file, [&](int descriptor) { write_all(descriptor, text.data(), text.size()); });
 }
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// The tensors of one file, with the map that leads back to the model.
 struct TensorFile {
   NamedTensors tensors;
-  Json map = Json::array();
-  Json own = Json::array();  // keys of what the source holds and the model does not
+  OrderedJson map = OrderedJson::array();
+  OrderedJson own = OrderedJson::array();  // keys of what the source holds and the model does not
 
   void add(const std::string& name, const std::string& key, const Tensor& tensor,
            const std::vector<int64_t>& permutation) {
     tensors.emplace_back(key, permuted(tensor, permutation));
-    Json entry;
+    OrderedJson entry;
     entry["tensor"] = name;
     entry["key"] = key;
     entry["dtype"] = onward::name(tensor.dtype());
@@ -132,7 +132,7 @@ void export_model(const Model& model, const fs::path& folder, const ExportOption
   const std::string source = torch ? torch_source(parts) : keras_source(parts);
   const auto example = job ? example_source(options.target, parts) : std::nullopt;
   const TensorFile weights = weights_of(module);
-  Json map;
+  OrderedJson map;
   map["target"] = name(options.target);
   map["weights"] = weights.map;
   map["own"] = weights.own;

@@ -8,10 +8,12 @@
 namespace onward::emit {
 namespace {
 
-using Kind = OptimizerKind;
+using OptimizerKind = OptimizerKind;
 using Lines = std::vector<std::string>;
 
-bool is_adam(Kind kind) { return kind == Kind::adam || kind == Kind::adamw; }
+bool is_adam(OptimizerKind kind) {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw;
+}
 
 /// The numbers of an optimizer as literals; those of the standard's nodes are float32.
 struct Numbers {
@@ -47,7 +49,7 @@ std::string chosen(Target target, std::string_view condition, std::string_view y
 Lines torch_lines(const OptimizerSettings& s, Target target) {
   const Numbers n(s);
   Lines lines;
-  const bool decoupled = s.kind == Kind::adamw;
+  const bool decoupled = s.kind == OptimizerKind::adamw;
   if (s.weight_decay != 0) {
     lines.push_back(decoupled ? fmt::format("x = x * (1 - lr * {})", n.decay())
                               : fmt::format("g = g + {} * x", n.decay()));
@@ -58,19 +60,19 @@ Lines torch_lines(const OptimizerSettings& s, Target target) {
     lines.push_back(fmt::format("deviation = exp_avg_sq**0.5 / (1 - {}**t) ** 0.5 + {}", n.beta2(),
                                 n.epsilon()));
     lines.push_back(fmt::format("x = x - lr / (1 - {}**t) * exp_avg / deviation", n.beta1()));
-  } else if (s.kind == Kind::adagrad) {
+  } else if (s.kind == OptimizerKind::adagrad) {
     const std::string rate =
         s.rate_decay == 0 ? "lr" : fmt::format("lr / (1 + (t - 1) * {})", n.rate_decay());
     lines.emplace_back("sum = sum + g * g");
     lines.push_back(fmt::format("x = x - {} * g / (sum**0.5 + {})", rate, n.epsilon()));
-  } else if (s.kind == Kind::sgd) {
+  } else if (s.kind == OptimizerKind::sgd) {
     lines.emplace_back("x = x - lr * g");
   } else {
     std::string next = fmt::format("{} * momentum_buffer + {}g", n.momentum(),
                                    s.dampening == 0 ? "" : n.kept_gradient() + " * ");
     if (s.dampening != 0) next = chosen(target, "t > 1", next, "g");
     lines.push_back("momentum_buffer = " + next);
-    lines.push_back(s.kind == Kind::nesterov
+    lines.push_back(s.kind == OptimizerKind::nesterov
                         ? fmt::format("x = x - lr * (g + {} * momentum_buffer)", n.momentum())
                         : "x = x - lr * momentum_buffer");
   }
@@ -89,14 +91,14 @@ Lines keras_lines(const OptimizerSettings& s, Target) {
     lines.push_back(fmt::format("momentum = momentum + (g - momentum) * (1 - {})", n.beta1()));
     lines.push_back(fmt::format("velocity = velocity + (g * g - velocity) * (1 - {})", n.beta2()));
     lines.push_back(fmt::format("x = x - rate * momentum / (velocity**0.5 + {})", n.epsilon()));
-  } else if (s.kind == Kind::adagrad) {
+  } else if (s.kind == OptimizerKind::adagrad) {
     lines.emplace_back("accumulator = accumulator + g * g");
     lines.push_back(fmt::format("x = x - lr * g / (accumulator + {}) ** 0.5", n.epsilon()));
-  } else if (s.kind == Kind::sgd) {
+  } else if (s.kind == OptimizerKind::sgd) {
     lines.emplace_back("x = x - lr * g");
   } else {
     lines.push_back(fmt::format("momentum = {} * momentum - lr * g", n.keras_cast(s.momentum)));
-    lines.push_back(s.kind == Kind::nesterov
+    lines.push_back(s.kind == OptimizerKind::nesterov
                         ? fmt::format("x = x + {} * momentum - lr * g", n.keras_cast(s.momentum))
                         : "x = x + momentum");
   }
@@ -106,7 +108,7 @@ Lines keras_lines(const OptimizerSettings& s, Target) {
 Lines onnx_lines(const OptimizerSettings& s, Target target) {
   const Numbers n(s);
   Lines lines;
-  if (s.weight_decay != 0 && s.kind != Kind::adamw) {
+  if (s.weight_decay != 0 && s.kind != OptimizerKind::adamw) {
     lines.push_back(fmt::format("g = g + {} * x", n.decay()));
   }
   if (is_adam(s.kind)) {
@@ -117,15 +119,15 @@ Lines onnx_lines(const OptimizerSettings& s, Target target) {
         chosen(target, "t > 0",
                fmt::format("lr * (1 - {}**t) ** 0.5 / (1 - {}**t)", n.beta2(), n.beta1()), "lr"));
     lines.push_back(fmt::format("x = x - rate * V / (H**0.5 + {})", n.epsilon()));
-    if (s.kind == Kind::adamw && s.weight_decay != 0) {
+    if (s.kind == OptimizerKind::adamw && s.weight_decay != 0) {
       lines.push_back(fmt::format("x = (1 - {}) * x", n.decay()));
     }
-  } else if (s.kind == Kind::adagrad) {
+  } else if (s.kind == OptimizerKind::adagrad) {
     const std::string rate =
         s.rate_decay == 0 ? "lr" : fmt::format("lr / (1 + t * {})", n.rate_decay());
     lines.emplace_back("H = H + g * g");
     lines.push_back(fmt::format("x = x - {} * g / (H**0.5 + {})", rate, n.epsilon()));
-  } else if (s.kind == Kind::sgd) {
+  } else if (s.kind == OptimizerKind::sgd) {
     lines.emplace_back("x = x - lr * g");
   } else {
     const std::string factor =
@@ -133,26 +135,26 @@ Lines onnx_lines(const OptimizerSettings& s, Target target) {
             ? ""
             : fmt::format("({}) * ", chosen(target, "t > 0", n.kept_gradient(), "1.0"));
     lines.push_back(fmt::format("V = {} * V + {}g", n.momentum(), factor));
-    lines.push_back(s.kind == Kind::nesterov
+    lines.push_back(s.kind == OptimizerKind::nesterov
                         ? fmt::format("x = x - lr * (g + {} * V)", n.momentum())
                         : "x = x - lr * V");
   }
   return lines;
 }
 
-std::string_view words(Kind kind) {
+std::string_view words(OptimizerKind kind) {
   switch (kind) {
-    case Kind::sgd:
+    case OptimizerKind::sgd:
       return "Sgd";
-    case Kind::momentum:
+    case OptimizerKind::momentum:
       return "Momentum";
-    case Kind::nesterov:
+    case OptimizerKind::nesterov:
       return "Nesterov";
-    case Kind::adam:
+    case OptimizerKind::adam:
       return "Adam";
-    case Kind::adamw:
+    case OptimizerKind::adamw:
       return "AdamW";
-    case Kind::adagrad:
+    case OptimizerKind::adagrad:
       return "Adagrad";
   }
   return "";

@@ -7,8 +7,6 @@
 namespace onward::emit {
 namespace {
 
-using Kind = OptimizerKind;
-
 bool is_rounded(double number) { return static_cast<double>(static_cast<float>(number)) != number; }
 
 /// Whether it shows that TensorFlow rounds the numbers that Keras converts.
@@ -17,8 +15,8 @@ bool rounding_shows(const Job& job) {
   const bool has_doubles = std::ranges::any_of(job.trained, [](const TrainedParameter& each) {
     return each.parameter->type.dtype == DType::f64;
   });
-  const bool is_adam = s.kind == Kind::adam || s.kind == Kind::adamw;
-  const bool has_momentum = s.kind == Kind::momentum || s.kind == Kind::nesterov;
+  const bool is_adam = s.kind == OptimizerKind::adam || s.kind == OptimizerKind::adamw;
+  const bool has_momentum = s.kind == OptimizerKind::momentum || s.kind == OptimizerKind::nesterov;
   return has_doubles && (is_rounded(s.weight_decay) || (has_momentum && is_rounded(s.momentum)) ||
                          (is_adam && (is_rounded(s.beta1) || is_rounded(s.beta2))));
 }
@@ -33,8 +31,9 @@ bool reads_rows(const Job& job) {
   });
 }
 
-bool squares_gradients(Kind kind) {
-  return kind == Kind::adam || kind == Kind::adamw || kind == Kind::adagrad;
+bool squares_gradients(OptimizerKind kind) {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw ||
+         kind == OptimizerKind::adagrad;
 }
 
 constexpr std::string_view kSummed = R"(
@@ -51,18 +50,19 @@ class Summed{0}(keras.optimizers.{0}):
 OptimizerText built_in(const Job& job) {
   const OptimizerSettings& s = job.optimizer;
   std::string options, name;
-  if (s.kind == Kind::adam || s.kind == Kind::adamw) {
+  if (s.kind == OptimizerKind::adam || s.kind == OptimizerKind::adamw) {
     // AdamW would decay by a default of its own.
-    name = s.kind == Kind::adamw && s.weight_decay != 0 ? "AdamW" : "Adam";
+    name = s.kind == OptimizerKind::adamw && s.weight_decay != 0 ? "AdamW" : "Adam";
     options = fmt::format(", beta_1={}, beta_2={}, epsilon={}", python_float(s.beta1),
                           python_float(s.beta2), python_float(s.epsilon));
-  } else if (s.kind == Kind::adagrad) {
+  } else if (s.kind == OptimizerKind::adagrad) {
     name = "Adagrad";
     options = fmt::format(", epsilon={}", python_float(s.epsilon));
   } else {
     name = "SGD";
-    if (s.kind != Kind::sgd) options = fmt::format(", momentum={}", python_float(s.momentum));
-    if (s.kind == Kind::nesterov) options += ", nesterov=True";
+    if (s.kind != OptimizerKind::sgd)
+      options = fmt::format(", momentum={}", python_float(s.momentum));
+    if (s.kind == OptimizerKind::nesterov) options += ", nesterov=True";
   }
   if (s.weight_decay != 0) {
     options += fmt::format(", weight_decay={}", python_float(s.weight_decay));

@@ -5,8 +5,6 @@
 namespace onward::emit {
 namespace {
 
-using Kind = OptimizerKind;
-
 /// torch.optim's own optimizers, for jobs in their formula.
 OptimizerText built_in(const Job& job) {
   const OptimizerSettings& s = job.optimizer;
@@ -14,22 +12,22 @@ OptimizerText built_in(const Job& job) {
   const auto add = [&](std::string_view option, double value, double usual) {
     if (value != usual) options += fmt::format(", {}={}", option, python_float(value));
   };
-  if (s.kind == Kind::adam || s.kind == Kind::adamw) {
-    name = s.kind == Kind::adam ? "Adam" : "AdamW";
+  if (s.kind == OptimizerKind::adam || s.kind == OptimizerKind::adamw) {
+    name = s.kind == OptimizerKind::adam ? "Adam" : "AdamW";
     options = fmt::format(", betas=({}, {})", python_float(s.beta1), python_float(s.beta2));
     options += fmt::format(", eps={}", python_float(s.epsilon));
-    add("weight_decay", s.weight_decay, s.kind == Kind::adam ? 0 : 1e-2);
-  } else if (s.kind == Kind::adagrad) {
+    add("weight_decay", s.weight_decay, s.kind == OptimizerKind::adam ? 0 : 1e-2);
+  } else if (s.kind == OptimizerKind::adagrad) {
     name = "Adagrad";
     add("lr_decay", s.rate_decay, 0);
     add("weight_decay", s.weight_decay, 0);
     options += fmt::format(", eps={}", python_float(s.epsilon));
   } else {
     name = "SGD";
-    if (s.kind != Kind::sgd) add("momentum", s.momentum, 0);
+    if (s.kind != OptimizerKind::sgd) add("momentum", s.momentum, 0);
     add("dampening", s.dampening, 0);
     add("weight_decay", s.weight_decay, 0);
-    if (s.kind == Kind::nesterov) options += ", nesterov=True";
+    if (s.kind == OptimizerKind::nesterov) options += ", nesterov=True";
   }
   return {.definition = {},
           .constructor = fmt::format("torch.optim.{}({{}}, lr={{}}{})", name, options),

@@ -103,7 +103,7 @@ Tensors conv_grad_w(const Context& c) {
   });
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kConvKernels[] = {
     {"Conv", conv},
     {"ConvGradW", conv_grad_w, "onward"},
     {"ConvGradX", conv_grad_x, "onward"},
@@ -111,6 +111,6 @@ constexpr KernelDef kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelDef> conv_kernels() { return kKernels; }
+std::span<const KernelDef> conv_kernels() { return kConvKernels; }
 
 }  // namespace onward::eval

@@ -313,7 +313,7 @@ Tensors cast(const Context& c) {
 
 Tensors cast_like(const Context& c) { return cast_to(c, c.input(1).dtype()); }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kElementwiseKernels[] = {
     {"Abs", map_numbers<Absolute>},
     {"Add", zip_numbers<Plus>},
     {"And", logical<Both>},
@@ -350,6 +350,6 @@ constexpr KernelDef kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelDef> elementwise_kernels() { return kKernels; }
+std::span<const KernelDef> elementwise_kernels() { return kElementwiseKernels; }
 
 }  // namespace onward::eval

@@ -334,7 +334,7 @@ Tensors constant_of_shape(const Context& c) {
   return {take_elements(value, dims, first)};
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kIndexingKernels[] = {
     {"ConstantOfShape", constant_of_shape},
     {"Gather", gather},
     {"GatherElements", gather_elements},
@@ -351,6 +351,6 @@ constexpr KernelDef kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelDef> indexing_kernels() { return kKernels; }
+std::span<const KernelDef> indexing_kernels() { return kIndexingKernels; }
 
 }  // namespace onward::eval

@@ -64,13 +64,13 @@ Tensors softmax_cross_entropy(const Context& c) {
   });
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kLossKernels[] = {
     {"NegativeLogLikelihoodLoss", nll_loss},
     {"SoftmaxCrossEntropyLoss", softmax_cross_entropy},
 };
 
 }  // namespace
 
-std::span<const KernelDef> loss_kernels() { return kKernels; }
+std::span<const KernelDef> loss_kernels() { return kLossKernels; }
 
 }  // namespace onward::eval

@@ -85,13 +85,13 @@ Tensors gemm(const Context& c) {
   });
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kMatmulKernels[] = {
     {"Gemm", gemm},
     {"MatMul", matmul},
 };
 
 }  // namespace
 
-std::span<const KernelDef> matmul_kernels() { return kKernels; }
+std::span<const KernelDef> matmul_kernels() { return kMatmulKernels; }
 
 }  // namespace onward::eval

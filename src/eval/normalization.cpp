@@ -113,13 +113,13 @@ Tensors layer_norm(const Context& c) {
   });
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kNormalizationKernels[] = {
     {"BatchNormalization", batch_norm},
     {"LayerNormalization", layer_norm},
 };
 
 }  // namespace
 
-std::span<const KernelDef> normalization_kernels() { return kKernels; }
+std::span<const KernelDef> normalization_kernels() { return kNormalizationKernels; }
 
 }  // namespace onward::eval

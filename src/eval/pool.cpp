@@ -144,7 +144,7 @@ Tensors global_average_pool(const Context& c) {
   });
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kPoolKernels[] = {
     {"AveragePool", average_pool},
     {"AveragePoolGrad", average_pool_grad, "onward"},
     {"GlobalAveragePool", global_average_pool},
@@ -153,6 +153,6 @@ constexpr KernelDef kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelDef> pool_kernels() { return kKernels; }
+std::span<const KernelDef> pool_kernels() { return kPoolKernels; }
 
 }  // namespace onward::eval

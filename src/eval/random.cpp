@@ -68,7 +68,7 @@ Tensors dropout(const Context& c) {
   });
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kRandomKernels[] = {
     {"Dropout", dropout},
     {"RandomNormal", random_normal},
     {"RandomNormalLike", random_normal_like},
@@ -78,6 +78,6 @@ constexpr KernelDef kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelDef> random_kernels() { return kKernels; }
+std::span<const KernelDef> random_kernels() { return kRandomKernels; }
 
 }  // namespace onward::eval

@@ -87,7 +87,7 @@ Tensors reduce_max(const Context& c) {
   });
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kReductionKernels[] = {
     {"ReduceMax", reduce_max},
     {"ReduceProd", reduce_prod},
     {"ReduceMean", reduce_mean},
@@ -96,6 +96,6 @@ constexpr KernelDef kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelDef> reduction_kernels() { return kKernels; }
+std::span<const KernelDef> reduction_kernels() { return kReductionKernels; }
 
 }  // namespace onward::eval

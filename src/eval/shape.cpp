@@ -154,7 +154,7 @@ Tensors expand(const Context& c) {
   return {take_elements(x, dims, broadcast_indices(x.dims(), dims))};
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kShapeKernels[] = {
     {"Constant", constant}, {"Expand", expand},       {"Flatten", flatten},
     {"Reshape", reshape},   {"Shape", shape},         {"Size", size},
     {"Squeeze", squeeze},   {"Transpose", transpose}, {"Unsqueeze", unsqueeze},
@@ -162,6 +162,6 @@ constexpr KernelDef kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelDef> shape_kernels() { return kKernels; }
+std::span<const KernelDef> shape_kernels() { return kShapeKernels; }
 
 }  // namespace onward::eval

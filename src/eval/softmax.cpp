@@ -25,13 +25,13 @@ Tensors softmax(const Context& c) {
   });
 }
 
-constexpr KernelDef kKernels[] = {
+constexpr KernelDef kSoftmaxKernels[] = {
     {"LogSoftmax", log_softmax_kernel},
     {"Softmax", softmax},
 };
 
 }  // namespace
 
-std::span<const KernelDef> softmax_kernels() { return kKernels; }
+std::span<const KernelDef> softmax_kernels() { return kSoftmaxKernels; }
 
 }  // namespace onward::eval

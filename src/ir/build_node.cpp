@@ -7,9 +7,6 @@
 namespace onward {
 namespace {
 
-constexpr int kDeepestSubgraph = 64;
-constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
-
 using AttributeType = onnx::AttributeProto::AttributeType;
 
 /// The kinds of value that an attribute's message holds; one, in a good file.

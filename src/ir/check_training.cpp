@@ -9,7 +9,6 @@
 namespace onward {
 namespace {
 
-constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
 constexpr int64_t kFirstVersionWithTraining = 7;
 
 bool is_training_operator(const Node& node, std::string_view op) {

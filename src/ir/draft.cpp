@@ -19,8 +19,6 @@ using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 // Model-local functions, which the draft's become, need it.
 constexpr int64_t kIrVersion = 8;
 
-bool is_standard_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-
 /// Calls visit(node) for all nodes, those of subgraphs included.
 template <typename NodeList, typename Visit>
 void for_each_node(NodeList& nodes, Visit visit) {

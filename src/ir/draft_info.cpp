@@ -13,11 +13,9 @@
 namespace onward {
 namespace {
 
-using Names = std::unordered_set<std::string>;
+using NameSet = std::unordered_set<std::string>;
 
 constexpr std::string_view kTrainingOperators[] = {"Gradient", "Adagrad", "Adam", "Momentum"};
-
-bool is_standard_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, std::string_view name) {
   for (const auto& attribute : node.attribute()) {
@@ -30,7 +28,7 @@ const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, std::str
 /// what it computes again under a name of the graph is either the graph's value or gets a new name.
 class InfoConverter {
  public:
-  InfoConverter(const DraftInfo& draft, const onnx::GraphProto& graph, const Names& functions);
+  InfoConverter(const DraftInfo& draft, const onnx::GraphProto& graph, const NameSet& functions);
 
   onnx::TrainingInfoProto convert();
 
@@ -48,18 +46,18 @@ class InfoConverter {
 
   const DraftInfo& draft_;
   const onnx::GraphProto& inference_;
-  const Names& functions_;
-  Names graph_names_;
+  const NameSet& functions_;
+  NameSet graph_names_;
 
   onnx::TrainingInfoProto info_;
   onnx::GraphProto& algorithm_;
-  Names initializers_, computed_, outputs_;
+  NameSet initializers_, computed_, outputs_;
   std::unordered_map<std::string, const onnx::TensorProto*> state_;
   std::unordered_map<std::string, std::string> renames_;
 };
 
 InfoConverter::InfoConverter(const DraftInfo& draft, const onnx::GraphProto& graph,
-                             const Names& functions)
+                             const NameSet& functions)
     : draft_(draft),
       inference_(graph),
       functions_(functions),
@@ -199,13 +197,13 @@ void InfoConverter::order_gradient_inputs(onnx::NodeProto& node) const {
   std::vector<std::string> xs, zs;
   for (const std::string& x : given_xs->strings()) xs.push_back(renamed(x));
   const std::string y = renamed(given_y->s());
-  const Names inputs(node.input().begin(), node.input().end());
+  const NameSet inputs(node.input().begin(), node.input().end());
   for (const std::string& x : xs) {
     if (!inputs.contains(x)) {
       throw Error(fmt::format("'{}' of xs is no input of the draft's Gradient", printable(x)));
     }
   }
-  const Names differentiated(xs.begin(), xs.end());
+  const NameSet differentiated(xs.begin(), xs.end());
   for (const std::string& input : node.input()) {
     if (!differentiated.contains(input)) zs.push_back(input);
   }

@@ -4,10 +4,14 @@
 #include <unordered_set>
 
 #include "ir/draft_message.h"
+#include "ir/graph.h"
 
 namespace onward {
 
-inline constexpr const char* kTrainingDomain = "ai.onnx.preview.training";
+/// The standard's own domain has two names.
+inline bool is_standard_domain(const std::string& domain) {
+  return domain.empty() || domain == "ai.onnx";
+}
 
 /// A training file is of this opset at least.
 inline constexpr int64_t kTrainingOpset = 17;

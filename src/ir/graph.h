@@ -16,6 +16,12 @@
 
 namespace onward {
 
+/// The domain of the standard's training operators.
+inline constexpr const char* kTrainingDomain = "ai.onnx.preview.training";
+
+/// A file with more would be an attack on the stack.
+inline constexpr int kDeepestSubgraph = 64;
+
 class Graph;
 class Node;
 class Value;

@@ -17,7 +17,6 @@
 namespace onward {
 namespace {
 
-constexpr size_t kDeepestSubgraph = 64;
 /// A bound on what a hostile chain of nodes can make of one long shape.
 constexpr size_t kMostInferredBytes = size_t{256} << 20;
 
@@ -286,7 +285,7 @@ std::optional<Refusal> Inference::run_rule(Node& node, const onnx::OpSchema& sch
 void Inference::enter(Node& node, Graph& subgraph,
                       const std::vector<const onnx::TypeProto*>* input_types) {
   if (visited_.contains(&subgraph)) return;
-  if (owners_.size() == kDeepestSubgraph) {
+  if (owners_.size() == size_t{kDeepestSubgraph}) {
     visited_.insert(&subgraph);
     report(node, {"attribute", "",
                   fmt::format("subgraphs are nested more than {} deep", kDeepestSubgraph)});

@@ -15,7 +15,7 @@ constexpr size_t kMostInputs = 65536;
 constexpr size_t kMostOutputs = 16384;
 
 Refusal arity(std::string message) { return {"arity", "", std::move(message)}; }
-Refusal bad_attribute(std::string message) { return {"attribute", "", std::move(message)}; }
+Refusal attribute_refusal(std::string message) { return {"attribute", "", std::move(message)}; }
 
 std::string counted(size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -112,16 +112,17 @@ std::optional<Refusal> check_attributes(const Node& node, const onnx::OpSchema& 
   for (const auto& [name, declared] : schema.attributes()) {
     const Attribute* attribute = node.attribute(name);
     if (!attribute) {
-      if (declared.required) return bad_attribute(fmt::format("attribute '{}' is missing", name));
+      if (declared.required)
+        return attribute_refusal(fmt::format("attribute '{}' is missing", name));
       continue;
     }
     if (const PayloadKind kind = kind_of(*attribute); kind.type != declared.type) {
-      return bad_attribute(fmt::format("attribute '{}' holds {}, but takes {}", name, kind.name,
-                                       name_of(declared.type)));
+      return attribute_refusal(fmt::format("attribute '{}' holds {}, but takes {}", name, kind.name,
+                                           name_of(declared.type)));
     }
     const auto* number = std::get_if<int64_t>(&attribute->value);
     if (number && !is_in_range(name, *number)) {
-      return bad_attribute(
+      return attribute_refusal(
           fmt::format("attribute '{}' is {}, which is out of range", name, *number));
     }
   }

@@ -71,7 +71,7 @@ void refuse_scale_of_vector(Rewrite& rewrite) {
                           to_string(scale->type), x->name(), to_string(x->type)));
 }
 
-constexpr LiftStep kSteps[] = {
+constexpr LiftStep kConversionSteps[] = {
     {"Cast", 1, 6, turn_type_name_into_number},
     {"Cast", 23, 24, keep_cast_of_infinity},
     {"CastLike", 23, 24, keep_cast_like_of_infinity, true},
@@ -82,6 +82,6 @@ constexpr LiftStep kSteps[] = {
 
 }  // namespace
 
-std::span<const LiftStep> conversion_lift_steps() { return kSteps; }
+std::span<const LiftStep> conversion_lift_steps() { return kConversionSteps; }
 
 }  // namespace onward

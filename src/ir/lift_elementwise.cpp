@@ -96,7 +96,7 @@ void refuse_integers(Rewrite& rewrite) {
   }
 }
 
-constexpr LiftStep kSteps[] = {
+constexpr LiftStep kElementwiseSteps[] = {
     {"Add", 1, 6, drop_consumed_inputs},
     {"Add", 6, 7, use_numpy_broadcasting, true},
     {"Sub", 1, 6, drop_consumed_inputs},
@@ -148,6 +148,6 @@ void same(Rewrite&) {}
 
 void drop_consumed_inputs(Rewrite& rewrite) { rewrite.node().remove_attribute("consumed_inputs"); }
 
-std::span<const LiftStep> elementwise_lift_steps() { return kSteps; }
+std::span<const LiftStep> elementwise_lift_steps() { return kElementwiseSteps; }
 
 }  // namespace onward

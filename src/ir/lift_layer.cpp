@@ -187,7 +187,7 @@ void leave_out_empty_scales(Rewrite& rewrite) {
   if (node.input(3)) node.set_input(2, nullptr);
 }
 
-constexpr LiftStep kSteps[] = {
+constexpr LiftStep kLayerSteps[] = {
     {"AveragePool", 19, 22, refuse_window_in_padding, true},
     {"BatchNormalization", 1, 6, drop_consumed_inputs},
     {"BatchNormalization", 6, 7, drop_is_test},
@@ -211,6 +211,6 @@ constexpr LiftStep kSteps[] = {
 
 }  // namespace
 
-std::span<const LiftStep> layer_lift_steps() { return kSteps; }
+std::span<const LiftStep> layer_lift_steps() { return kLayerSteps; }
 
 }  // namespace onward

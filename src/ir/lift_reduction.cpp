@@ -4,7 +4,7 @@ namespace onward {
 namespace {
 
 // No axes, or an empty list of them, meant all; so does a left-out input.
-void turn_axes_into_input(Rewrite& rewrite) {
+void turn_given_axes_into_input(Rewrite& rewrite) {
   Node& node = rewrite.node();
   const auto* axes = node.get<std::vector<int64_t>>("axes");
   if (axes && !axes->empty()) node.set_input(1, rewrite.constant(*axes, "axes"));
@@ -32,17 +32,17 @@ void coerce_to_matrix(Rewrite& rewrite) {
   set_attribute(node, "allowzero", int64_t{1});  // a dimension of 0 is one, not "as in the input"
 }
 
-constexpr LiftStep kSteps[] = {
-    {"ReduceL1", 13, 18, turn_axes_into_input},
-    {"ReduceL2", 13, 18, turn_axes_into_input},
-    {"ReduceLogSum", 13, 18, turn_axes_into_input},
-    {"ReduceLogSumExp", 13, 18, turn_axes_into_input},
-    {"ReduceMax", 13, 18, turn_axes_into_input},
-    {"ReduceMean", 13, 18, turn_axes_into_input},
-    {"ReduceMin", 13, 18, turn_axes_into_input},
-    {"ReduceProd", 13, 18, turn_axes_into_input},
-    {"ReduceSum", 11, 13, turn_axes_into_input},
-    {"ReduceSumSquare", 13, 18, turn_axes_into_input},
+constexpr LiftStep kReductionSteps[] = {
+    {"ReduceL1", 13, 18, turn_given_axes_into_input},
+    {"ReduceL2", 13, 18, turn_given_axes_into_input},
+    {"ReduceLogSum", 13, 18, turn_given_axes_into_input},
+    {"ReduceLogSumExp", 13, 18, turn_given_axes_into_input},
+    {"ReduceMax", 13, 18, turn_given_axes_into_input},
+    {"ReduceMean", 13, 18, turn_given_axes_into_input},
+    {"ReduceMin", 13, 18, turn_given_axes_into_input},
+    {"ReduceProd", 13, 18, turn_given_axes_into_input},
+    {"ReduceSum", 11, 13, turn_given_axes_into_input},
+    {"ReduceSumSquare", 13, 18, turn_given_axes_into_input},
     {"Hardmax", 11, 13, coerce_to_matrix, true},
     {"LogSoftmax", 11, 13, coerce_to_matrix, true},
     {"Softmax", 11, 13, coerce_to_matrix, true},
@@ -50,6 +50,6 @@ constexpr LiftStep kSteps[] = {
 
 }  // namespace
 
-std::span<const LiftStep> reduction_lift_steps() { return kSteps; }
+std::span<const LiftStep> reduction_lift_steps() { return kReductionSteps; }
 
 }  // namespace onward

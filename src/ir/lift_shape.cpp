@@ -112,7 +112,7 @@ void turn_axis_into_input(Rewrite& rewrite) {
   node.remove_attribute("axis");
 }
 
-constexpr LiftStep kSteps[] = {
+constexpr LiftStep kShapeSteps[] = {
     {"Concat", 1, 4, write_default_axis},
     {"DFT", 17, 20, turn_axis_into_input},
     {"OneHot", 9, 11, keep_negative_indices_off, true},
@@ -131,6 +131,6 @@ constexpr LiftStep kSteps[] = {
 
 }  // namespace
 
-std::span<const LiftStep> shape_lift_steps() { return kSteps; }
+std::span<const LiftStep> shape_lift_steps() { return kShapeSteps; }
 
 }  // namespace onward

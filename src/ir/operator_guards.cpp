@@ -10,7 +10,7 @@ namespace onward {
 namespace {
 
 constexpr int64_t kLargestSize = std::numeric_limits<int32_t>::max();
-constexpr int64_t kMostDims = 64;
+constexpr int64_t kLongestShape = 64;
 
 std::optional<Refusal> bad_attribute(std::string message) {
   return Refusal{"attribute", "", std::move(message)};
@@ -20,7 +20,7 @@ std::optional<Refusal> bad_value(const Value* value, std::string message) {
   return Refusal{"shape", value ? value->name() : "", std::move(message)};
 }
 
-std::optional<size_t> rank(const Value* value) {
+std::optional<size_t> known_rank(const Value* value) {
   if (!value || !value->type.is_tensor() || !value->type.shape) return std::nullopt;
   return value->type.shape->size();
 }
@@ -130,13 +130,13 @@ std::optional<Refusal> guard_batch_dims(const Node& node, const KnownData&) {
 
 std::optional<Refusal> guard_axis(const Node& node, const KnownData&) {
   const auto* axis = node.get<int64_t>("axis");
-  const auto dims = rank(node.input(0));
+  const auto dims = known_rank(node.input(0));
   return axis && dims ? check_axis(*axis, *dims) : std::nullopt;
 }
 
 std::optional<Refusal> guard_axes(const Node& node, const KnownData&) {
   const auto* axes = node.get<std::vector<int64_t>>("axes");
-  const auto dims = rank(node.input(0));
+  const auto dims = known_rank(node.input(0));
   if (!axes || !dims) return std::nullopt;
   for (const int64_t axis : *axes) {
     if (auto refusal = check_axis(axis, *dims)) return refusal;
@@ -147,9 +147,9 @@ std::optional<Refusal> guard_axes(const Node& node, const KnownData&) {
 template <size_t input>
 std::optional<Refusal> guard_shape_input(const Node& node, const KnownData&) {
   const Value* value = node.input(input);
-  if (rank(value) != 1) return std::nullopt;
+  if (known_rank(value) != 1) return std::nullopt;
   const auto length = value->type.shape->front().value;
-  if (!length || *length <= kMostDims) return std::nullopt;
+  if (!length || *length <= kLongestShape) return std::nullopt;
   return bad_value(value,
                    fmt::format("a shape of {} dimensions is more than can be checked", *length));
 }

@@ -12,7 +12,7 @@ using Position = std::span<const int64_t>;
 using Found = std::optional<PartialTensor>;
 
 /// A longer name of a dimension is not worth copying from shape to shape.
-constexpr size_t kLongestSymbol = 256;
+constexpr size_t kLongestName = 256;
 /// Of all operands of one node together.
 constexpr size_t kMostElements = 4 * PartialTensor::kMostElements;
 
@@ -154,7 +154,7 @@ Found shape_of(const Operands& operands) {
   return generate(DType::i64, {count}, [&](Position at) -> Dim {
     const Dim& dim = shape[static_cast<size_t>(start + at[0])];
     if (dim.value) return *dim.value < 0 ? Dim{} : Dim::known(*dim.value);
-    return dim.symbol.size() > kLongestSymbol ? Dim{} : Dim::named(dim.symbol);
+    return dim.symbol.size() > kLongestName ? Dim{} : Dim::named(dim.symbol);
   });
 }
 

@@ -12,7 +12,7 @@
 namespace onward {
 namespace {
 
-constexpr FillRule kRules[] = {
+constexpr FillRule kFillRules[] = {
     {"normal", "normal(seed, stddev)", 2},
     {"uniform", "uniform(seed, low, high)", 3},
     {"full", "full(value)", 1},
@@ -84,7 +84,7 @@ std::string packed_integers(const FillRule& rule, int64_t count, double value) {
 }  // namespace
 
 const FillRule* find_fill_rule(std::string_view name) {
-  for (const FillRule& rule : kRules) {
+  for (const FillRule& rule : kFillRules) {
     if (rule.name == name) return &rule;
   }
   return nullptr;

@@ -18,7 +18,7 @@ void put_metadata(const Metadata& metadata, Field* field) {
 }
 
 template <typename Proto>
-void put_tensor_type(const Type& type, Proto* proto) {
+void put_type_of_tensor(const Type& type, Proto* proto) {
   proto->set_elem_type(static_cast<int32_t>(type.dtype));
   if (!type.shape) return;
   auto* shape = proto->mutable_shape();
@@ -130,10 +130,10 @@ onnx::TypeProto to_proto(const Type& type) {
     case Type::Kind::unknown:
       break;
     case Type::Kind::tensor:
-      put_tensor_type(type, proto.mutable_tensor_type());
+      put_type_of_tensor(type, proto.mutable_tensor_type());
       break;
     case Type::Kind::sparse_tensor:
-      put_tensor_type(type, proto.mutable_sparse_tensor_type());
+      put_type_of_tensor(type, proto.mutable_sparse_tensor_type());
       break;
     case Type::Kind::sequence:
       *proto.mutable_sequence_type()->mutable_elem_type() = element_proto(type);

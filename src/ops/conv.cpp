@@ -14,7 +14,7 @@ namespace onward {
 namespace {
 
 /// The attributes that say how the windows lie; all three operators share them.
-std::vector<NamedAttribute> window(const Node& node) {
+std::vector<NamedAttribute> conv_attributes(const Node& node) {
   std::vector<NamedAttribute> attributes;
   for (const char* name : {"dilations", "kernel_shape", "pads", "strides"}) {
     if (const auto* list = node.get<std::vector<int64_t>>(name))
@@ -26,16 +26,18 @@ std::vector<NamedAttribute> window(const Node& node) {
 }
 
 Expr conv(const Node& like, Expr x, Expr w) {
-  return x.builder().add("Conv", values({x, w}), x.dtype(), window(like));
+  return x.builder().add("Conv", values({x, w}), x.dtype(), conv_attributes(like));
 }
 
 /// dx for a given dy and w; `x` gives only its shape.
 Expr conv_grad_x(const Node& like, Expr dy, Expr w, Expr x_shape) {
-  return dy.builder().add_internal("ConvGradX", values({dy, w, x_shape}), dy.dtype(), window(like));
+  return dy.builder().add_internal("ConvGradX", values({dy, w, x_shape}), dy.dtype(),
+                                   conv_attributes(like));
 }
 
 Expr conv_grad_w(const Node& like, Expr x, Expr dy, Expr w_shape) {
-  return dy.builder().add_internal("ConvGradW", values({x, dy, w_shape}), dy.dtype(), window(like));
+  return dy.builder().add_internal("ConvGradW", values({x, dy, w_shape}), dy.dtype(),
+                                   conv_attributes(like));
 }
 
 Grads conv_vjp(const VjpContext& c) {
@@ -134,7 +136,7 @@ std::vector<InferredOutput> conv_grad_types(const Node& node, const KnownData& k
   return of_given_shape(node, 0, 2, known);
 }
 
-const OpDef kOps[] = {
+const OpDef kConvOps[] = {
     {.name = "Conv", .vjp = conv_vjp},
     {.name = "ConvGradW",
      .domain = kInternalDomain,
@@ -150,6 +152,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> conv_ops() { return kOps; }
+std::span<const OpDef> conv_ops() { return kConvOps; }
 
 }  // namespace onward

@@ -112,7 +112,7 @@ Grads sub_rule(Expr, Expr, Expr, Expr dy) { return {dy, -dy}; }
 Grads mul_rule(Expr a, Expr b, Expr, Expr dy) { return {dy * b, dy * a}; }
 Grads div_rule(Expr, Expr b, Expr y, Expr dy) { return {dy / b, -(dy * y / b)}; }
 
-const OpDef kOps[] = {
+const OpDef kElementwiseOps[] = {
     {.name = "Abs", .vjp = unary<abs_rule>},
     {.name = "Erf", .vjp = unary<erf_rule>},
     {.name = "Exp", .vjp = unary<exp_rule>},
@@ -150,6 +150,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> elementwise_ops() { return kOps; }
+std::span<const OpDef> elementwise_ops() { return kElementwiseOps; }
 
 }  // namespace onward

@@ -87,7 +87,7 @@ Grads scatter_elements_vjp(const VjpContext& c) {
   return {c.grad(0), std::nullopt, picked};
 }
 
-const OpDef kOps[] = {
+const OpDef kIndexingOps[] = {
     {.name = "Concat", .vjp = concat_vjp},
     {.name = "Gather", .vjp = picked_vjp},
     {.name = "GatherElements", .vjp = picked_vjp},
@@ -102,6 +102,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> indexing_ops() { return kOps; }
+std::span<const OpDef> indexing_ops() { return kIndexingOps; }
 
 }  // namespace onward

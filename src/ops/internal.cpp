@@ -209,7 +209,7 @@ std::vector<Expr> matmul_grad_b_expansion(const ExpandContext& c) {
   return {sum_to(m.b_vector ? squeeze(db, c.builder().integers({-1})) : db, shape_of(c.input(1)))};
 }
 
-const OpDef kOps[] = {
+const OpDef kInternalOps[] = {
     {.name = "AxesOrAll",
      .domain = kInternalDomain,
      .expansion = axes_or_all_expansion,
@@ -244,6 +244,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> internal_ops() { return kOps; }
+std::span<const OpDef> internal_ops() { return kInternalOps; }
 
 }  // namespace onward

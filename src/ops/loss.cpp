@@ -100,7 +100,7 @@ Grads softmax_cross_entropy_vjp(const VjpContext& c) {
   return {dscores};
 }
 
-const OpDef kOps[] = {
+const OpDef kLossOps[] = {
     {.name = "NegativeLogLikelihoodGrad",
      .domain = kInternalDomain,
      .expansion = nll_grad_expansion,
@@ -115,6 +115,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> loss_ops() { return kOps; }
+std::span<const OpDef> loss_ops() { return kLossOps; }
 
 }  // namespace onward

@@ -32,13 +32,13 @@ Grads gemm_vjp(const VjpContext& c) {
   return grads;
 }
 
-const OpDef kOps[] = {
+const OpDef kMatmulOps[] = {
     {.name = "Gemm", .vjp = gemm_vjp, .broadcasts = true},
     {.name = "MatMul", .vjp = matmul_vjp},
 };
 
 }  // namespace
 
-std::span<const OpDef> matmul_ops() { return kOps; }
+std::span<const OpDef> matmul_ops() { return kMatmulOps; }
 
 }  // namespace onward

@@ -209,7 +209,7 @@ Grads layer_norm_vjp(const VjpContext& c) {
   return grads;
 }
 
-const OpDef kOps[] = {
+const OpDef kNormalizationOps[] = {
     {.name = "BatchNormGrad",
      .domain = kInternalDomain,
      .expansion = batch_norm_grad_expansion,
@@ -224,6 +224,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> normalization_ops() { return kOps; }
+std::span<const OpDef> normalization_ops() { return kNormalizationOps; }
 
 }  // namespace onward

@@ -106,7 +106,7 @@ std::vector<Expr> momentum(const ExpandContext& c) {
 
 constexpr std::string_view kTraining = "ai.onnx.preview.training";
 
-const OpDef kOps[] = {
+const OpDef kOptimizerOps[] = {
     {.name = "Adagrad", .domain = kTraining, .expansion = adagrad},
     {.name = "Adam", .domain = kTraining, .expansion = adam},
     {.name = "Momentum", .domain = kTraining, .expansion = momentum},
@@ -114,6 +114,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> optimizer_ops() { return kOps; }
+std::span<const OpDef> optimizer_ops() { return kOptimizerOps; }
 
 }  // namespace onward

@@ -6,7 +6,7 @@
 namespace onward {
 namespace {
 
-std::vector<NamedAttribute> window(const Node& node) {
+std::vector<NamedAttribute> pool_attributes(const Node& node) {
   std::vector<NamedAttribute> attributes;
   for (const char* name : {"dilations", "kernel_shape", "pads", "strides"}) {
     if (const auto* list = node.get<std::vector<int64_t>>(name))
@@ -25,13 +25,13 @@ Grads max_pool_vjp(const VjpContext& c) {
     return {scatter_add(dy, c.demanded_output(1, DType::i64), shape_of(x))};
   }
   // Indices in column order are no use here; another run gives them in row order.
-  const auto again =
-      c.builder().add_many("MaxPool", "", {x.value()}, {x.dtype(), DType::i64}, window(c.node()));
+  const auto again = c.builder().add_many("MaxPool", "", {x.value()}, {x.dtype(), DType::i64},
+                                          pool_attributes(c.node()));
   return {scatter_add(dy, again[1], shape_of(x))};
 }
 
 std::vector<NamedAttribute> average_window(const Node& node) {
-  std::vector<NamedAttribute> attributes = window(node);
+  std::vector<NamedAttribute> attributes = pool_attributes(node);
   attributes.push_back({"count_include_pad", node.int_or("count_include_pad", 0)});
   return attributes;
 }
@@ -134,7 +134,7 @@ Grads global_average_pool_vjp(const VjpContext& c) {
   return {expand(dy * (size(dy) / size(x)), shape_of(x))};
 }
 
-const OpDef kOps[] = {
+const OpDef kPoolOps[] = {
     {.name = "AveragePool", .vjp = average_pool_vjp},
     {.name = "AveragePoolGrad",
      .domain = kInternalDomain,
@@ -147,6 +147,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> pool_ops() { return kOps; }
+std::span<const OpDef> pool_ops() { return kPoolOps; }
 
 }  // namespace onward

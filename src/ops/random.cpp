@@ -16,7 +16,7 @@ Grads dropout_vjp(const VjpContext& c) {
   return {where(mask, dy * scale, zeros_like(dy))};
 }
 
-const OpDef kOps[] = {
+const OpDef kRandomOps[] = {
     {.name = "Dropout", .vjp = dropout_vjp},
     {.name = "RandomNormal", .no_gradient = true},
     {.name = "RandomNormalLike", .no_gradient = true},
@@ -26,6 +26,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> random_ops() { return kOps; }
+std::span<const OpDef> random_ops() { return kRandomOps; }
 
 }  // namespace onward

@@ -51,7 +51,7 @@ Grads reduce_max_vjp(const VjpContext& c) {
   return {chosen * (dy / sum(chosen, axes, KeepDims::yes))};
 }
 
-const OpDef kOps[] = {
+const OpDef kReductionOps[] = {
     {.name = "ReduceMax", .vjp = reduce_max_vjp},
     {.name = "ReduceMean", .vjp = reduce_mean_vjp},
     {.name = "ReduceSum", .vjp = reduce_sum_vjp},
@@ -59,6 +59,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> reduction_ops() { return kOps; }
+std::span<const OpDef> reduction_ops() { return kReductionOps; }
 
 }  // namespace onward

@@ -19,7 +19,7 @@ Grads transpose_vjp(const VjpContext& c) {
 
 Grads expand_vjp(const VjpContext& c) { return {c.grad(0)}; }
 
-const OpDef kOps[] = {
+const OpDef kShapeOps[] = {
     {.name = "Expand", .vjp = expand_vjp, .broadcasts = true},
     {.name = "Flatten", .vjp = reshaped},
     {.name = "Reshape", .vjp = reshaped},
@@ -34,6 +34,6 @@ const OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> shape_ops() { return kOps; }
+std::span<const OpDef> shape_ops() { return kShapeOps; }
 
 }  // namespace onward

@@ -17,13 +17,13 @@ Grads log_softmax_vjp(const VjpContext& c) {
   return {dy - exp(y) * sum(dy, axis, KeepDims::yes)};
 }
 
-const OpDef kOps[] = {
+const OpDef kSoftmaxOps[] = {
     {.name = "LogSoftmax", .vjp = log_softmax_vjp},
     {.name = "Softmax", .vjp = softmax_vjp},
 };
 
 }  // namespace
 
-std::span<const OpDef> softmax_ops() { return kOps; }
+std::span<const OpDef> softmax_ops() { return kSoftmaxOps; }
 
 }  // namespace onward

@@ -7,7 +7,6 @@
 #include "onward/error.h"
 
 namespace onward {
-namespace {
 
 std::vector<int64_t> list_or(const Node& node, std::string_view name, size_t count,
                              int64_t fallback) {
@@ -18,6 +17,8 @@ std::vector<int64_t> list_or(const Node& node, std::string_view name, size_t cou
   }
   return list;
 }
+
+namespace {
 
 /// As many windows as it takes to cover the input, the padding split with the odd one on a side.
 void pad_to_cover(Window& window, std::span<const int64_t> spatial, bool odd_one_before) {

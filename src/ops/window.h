@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -18,6 +19,11 @@ struct Window {
     return at * strides[d] + tap * dilations[d] - before[d];
   }
 };
+
+/// An attribute with an entry for each spatial dimension, or `count` times `fallback`; throws Error
+/// where it has more or fewer.
+std::vector<int64_t> list_or(const Node& node, std::string_view name, size_t count,
+                             int64_t fallback);
 
 /// Reads the attributes of a node for an input of these spatial dimensions; throws Error where they
 /// do not fit. `kernel` is used where the node has no kernel_shape.

@@ -16,14 +16,6 @@ using Integers = std::vector<int64_t>;
 
 constexpr size_t kChannels = 2;  // dimensions before the spatial ones: batch and channel
 
-Integers list_or(const Node& node, std::string_view name, size_t count, int64_t fallback) {
-  const auto* list = node.get<Integers>(name);
-  if (list && list->size() != count) {
-    throw Error(fmt::format("{} has {} entries, but {} are needed", name, list->size(), count));
-  }
-  return list ? *list : Integers(count, fallback);
-}
-
 bool pads_to_cover(const Node& node) {
   return node.string_or("auto_pad", "NOTSET").starts_with("SAME");
 }

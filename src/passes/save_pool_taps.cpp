@@ -16,7 +16,7 @@ bool is_way_back(const Node& node, const Value& indices, const Value& x) {
          static_dims(*node.output(0)) == static_dims(x);
 }
 
-bool can_be_paired(const PassContext& c, const Node& node) {
+bool can_keep_taps(const PassContext& c, const Node& node) {
   if (!node.domain.empty() || node.op != "MaxPool" || !node.output(1)) return false;
   const Value &x = *node.input(0), &indices = *node.output(1);
   if (x.type.dtype != DType::f32 && x.type.dtype != DType::f64) return false;
@@ -35,7 +35,7 @@ bool can_be_paired(const PassContext& c, const Node& node) {
 void save_pool_taps(PassContext& c) {
   for (const auto& owned : c.graph.nodes()) {
     Node& pool = *owned;
-    if (!can_be_paired(c, pool)) continue;
+    if (!can_keep_taps(c, pool)) continue;
     Value* taps = pool.output(1);
     const std::vector<Use> uses(taps->uses().begin(), taps->uses().end());
     for (const Use& use : uses) {

@@ -10,7 +10,7 @@
 namespace onward {
 namespace {
 
-bool can_be_paired(const PassContext& c, const Node& loss) {
+bool can_keep_probabilities(const PassContext& c, const Node& loss) {
   if (!loss.domain.empty() || loss.op != "SoftmaxCrossEntropyLoss") return false;
   const Value* log_prob = loss.output(1);
   if (!log_prob || !refuses_class_loss(loss).empty()) return false;
@@ -26,7 +26,7 @@ bool can_be_paired(const PassContext& c, const Node& loss) {
 void save_probabilities(PassContext& c) {
   for (const auto& owned : c.graph.nodes()) {
     Node& loss = *owned;
-    if (!can_be_paired(c, loss)) continue;
+    if (!can_keep_probabilities(c, loss)) continue;
     loss.domain = kInternalDomain;
     for (const Use& use : loss.output(1)->uses()) {
       set_attribute(*use.node, "probabilities", int64_t{1});

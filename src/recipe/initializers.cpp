@@ -7,11 +7,12 @@
 #include "onward/error.h"
 
 namespace onward {
-namespace {
 
 bool is_constant_node(const Node& node) {
   return node.domain.empty() && node.op == "Constant" && node.get<Tensor>("value");
 }
+
+namespace {
 
 Value* constant_to_initializer(Graph& graph, Value* value) {
   Node* node = value->producer();

@@ -6,14 +6,11 @@
 
 #include "ir/dependence.h"
 #include "onward/error.h"
+#include "recipe/initializers.h"
 #include "recipe/parameter_roles.h"
 
 namespace onward {
 namespace {
-
-bool is_constant_node(const Node& node) {
-  return node.domain.empty() && node.op == "Constant" && node.get<Tensor>("value");
-}
 
 /// What could be trained: the graph's initializers, and the results of its Constant nodes.
 std::vector<Value*> candidates(const Graph& graph) {

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kLanes = 64;           // a row this long keeps the vector units busy
 constexpr int64_t kTileElements = 4096;  // fit the first cache
 constexpr int64_t kBlocks = 16;          // not the number of threads, so that results do not vary
-constexpr double kCost = 0.3;            // nanoseconds an element
+constexpr double kChannelCost = 0.3;     // nanoseconds an element
 
 /// Mean and sum of squared differences from it, of `n` numbers.
 struct Moments {
@@ -121,29 +121,30 @@ void Channels::statistics(const T* x, T* mean, T* variance, std::byte* scratch) 
     variance[channel] = static_cast<T>(moments.squares / moments.n);
   };
   if (!side_by_side_) {
-    parallel_for(channels_, kCost * static_cast<double>(each()), [&](int64_t first, int64_t last) {
-      for (int64_t channel = first; channel < last; ++channel) {
-        Moments all;
-        for (int64_t image = 0; image < images_; ++image) {
-          const T* plane = x + (image * channels_ + channel) * places_;
-          for_each_tile(places_, [&](int64_t at, int64_t size, int64_t rest) {
-            Lanes<T> sum{}, differences{}, squares{}, center;
-            for_each_part(at, size, rest, [&](int64_t part, int64_t rows, int64_t n) {
-              functions.add(sum.data(), plane + part, rows, n);
-            });
-            const auto n_all = static_cast<double>(size);
-            center.fill(static_cast<T>(folded(sum) / n_all));
-            for_each_part(at, size, rest, [&](int64_t part, int64_t rows, int64_t n) {
-              functions.add_differences(differences.data(), squares.data(), plane + part,
-                                        center.data(), rows, n);
-            });
-            all.add(around(static_cast<double>(center[0]), n_all, folded(differences),
-                           folded(squares)));
-          });
-        }
-        put(channel, all);
-      }
-    });
+    parallel_for(channels_, kChannelCost * static_cast<double>(each()),
+                 [&](int64_t first, int64_t last) {
+                   for (int64_t channel = first; channel < last; ++channel) {
+                     Moments all;
+                     for (int64_t image = 0; image < images_; ++image) {
+                       const T* plane = x + (image * channels_ + channel) * places_;
+                       for_each_tile(places_, [&](int64_t at, int64_t size, int64_t rest) {
+                         Lanes<T> sum{}, differences{}, squares{}, center;
+                         for_each_part(at, size, rest, [&](int64_t part, int64_t rows, int64_t n) {
+                           functions.add(sum.data(), plane + part, rows, n);
+                         });
+                         const auto n_all = static_cast<double>(size);
+                         center.fill(static_cast<T>(folded(sum) / n_all));
+                         for_each_part(at, size, rest, [&](int64_t part, int64_t rows, int64_t n) {
+                           functions.add_differences(differences.data(), squares.data(),
+                                                     plane + part, center.data(), rows, n);
+                         });
+                         all.add(around(static_cast<double>(center[0]), n_all, folded(differences),
+                                        folded(squares)));
+                       });
+                     }
+                     put(channel, all);
+                   }
+                 });
     return;
   }
   Pieces pieces(scratch);
@@ -151,7 +152,8 @@ void Channels::statistics(const T* x, T* mean, T* variance, std::byte* scratch) 
   double* squares = pieces.take<double>(blocks_ * width_);
   T* tiles = pieces.take<T>(3 * blocks_ * width_);
   const auto block_begin = [&](int64_t block) { return rows_ * block / blocks_; };
-  const double cost = kCost * static_cast<double>(rows_ * width_) / static_cast<double>(blocks_);
+  const double cost =
+      kChannelCost * static_cast<double>(rows_ * width_) / static_cast<double>(blocks_);
   parallel_for(blocks_, cost, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) {
       T *center = tiles + 3 * block * width_, *sum = center + width_, *square = sum + width_;
@@ -200,12 +202,13 @@ void Channels::apply(const T* x, T* y, const Affine<T>& affine, bool relu,
   if (side_by_side_) {
     Pieces pieces(scratch);
     const Affine<T> row = repeated(affine, channels_, width_, pieces);
-    parallel_for(rows_, kCost * static_cast<double>(width_), [&](int64_t first, int64_t last) {
-      function(x + first * width_, y + first * width_, row, last - first, width_);
-    });
+    parallel_for(rows_, kChannelCost * static_cast<double>(width_),
+                 [&](int64_t first, int64_t last) {
+                   function(x + first * width_, y + first * width_, row, last - first, width_);
+                 });
     return;
   }
-  parallel_for(images_ * channels_, kCost * static_cast<double>(places_),
+  parallel_for(images_ * channels_, kChannelCost * static_cast<double>(places_),
                [&](int64_t first, int64_t last) {
                  for (int64_t unit = first; unit < last; ++unit) {
                    const int64_t channel = unit % channels_;
@@ -227,36 +230,38 @@ void Channels::products(const T* dy, const T* x, const Affine<T>& affine, bool r
                         T* product, std::byte* scratch) const {
   const auto function = norm_rows<T>().add_products[relu];
   if (!side_by_side_) {
-    parallel_for(channels_, kCost * static_cast<double>(each()), [&](int64_t first, int64_t last) {
-      for (int64_t channel = first; channel < last; ++channel) {
-        Lanes<T> mean, factor, shift;
-        mean.fill(affine.mean[channel]);
-        factor.fill(affine.factor[channel]);
-        shift.fill(affine.shift[channel]);
-        const Affine<T> row{mean.data(), factor.data(), shift.data()};
-        double all = 0, all_products = 0;
-        for (int64_t image = 0; image < images_; ++image) {
-          const int64_t plane = (image * channels_ + channel) * places_;
-          for_each_tile(places_, [&](int64_t at, int64_t size, int64_t rest) {
-            Lanes<T> sums{}, tile_products{};
-            for_each_part(plane + at, size, rest, [&](int64_t part, int64_t rows, int64_t n) {
-              function(sums.data(), tile_products.data(), dy + part, x + part, row, rows, n);
-            });
-            all += folded(sums);
-            all_products += folded(tile_products);
-          });
-        }
-        sum[channel] = static_cast<T>(all);
-        product[channel] = static_cast<T>(all_products);
-      }
-    });
+    parallel_for(
+        channels_, kChannelCost * static_cast<double>(each()), [&](int64_t first, int64_t last) {
+          for (int64_t channel = first; channel < last; ++channel) {
+            Lanes<T> mean, factor, shift;
+            mean.fill(affine.mean[channel]);
+            factor.fill(affine.factor[channel]);
+            shift.fill(affine.shift[channel]);
+            const Affine<T> row{mean.data(), factor.data(), shift.data()};
+            double all = 0, all_products = 0;
+            for (int64_t image = 0; image < images_; ++image) {
+              const int64_t plane = (image * channels_ + channel) * places_;
+              for_each_tile(places_, [&](int64_t at, int64_t size, int64_t rest) {
+                Lanes<T> sums{}, tile_products{};
+                for_each_part(plane + at, size, rest, [&](int64_t part, int64_t rows, int64_t n) {
+                  function(sums.data(), tile_products.data(), dy + part, x + part, row, rows, n);
+                });
+                all += folded(sums);
+                all_products += folded(tile_products);
+              });
+            }
+            sum[channel] = static_cast<T>(all);
+            product[channel] = static_cast<T>(all_products);
+          }
+        });
     return;
   }
   Pieces pieces(scratch);
   const Affine<T> row = repeated(affine, channels_, width_, pieces);
   double* totals = pieces.take<double>(2 * blocks_ * width_);
   T* tiles = pieces.take<T>(2 * blocks_ * width_);
-  const double cost = kCost * static_cast<double>(rows_ * width_) / static_cast<double>(blocks_);
+  const double cost =
+      kChannelCost * static_cast<double>(rows_ * width_) / static_cast<double>(blocks_);
   parallel_for(blocks_, cost, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) {
       double* total = totals + 2 * block * width_;
@@ -294,13 +299,14 @@ void Channels::back(const T* dy, const T* x, T* dx, const Affine<T>& affine, con
     const Affine<T> row = repeated(affine, channels_, width_, pieces);
     const WayBack<T> row_back{repeated(back.slope, channels_, width_, pieces),
                               repeated(back.offset, channels_, width_, pieces)};
-    parallel_for(rows_, kCost * static_cast<double>(width_), [&](int64_t first, int64_t last) {
-      const int64_t at = first * width_;
-      function(dy + at, x + at, dx + at, row, row_back, last - first, width_);
-    });
+    parallel_for(rows_, kChannelCost * static_cast<double>(width_),
+                 [&](int64_t first, int64_t last) {
+                   const int64_t at = first * width_;
+                   function(dy + at, x + at, dx + at, row, row_back, last - first, width_);
+                 });
     return;
   }
-  parallel_for(images_ * channels_, kCost * static_cast<double>(places_),
+  parallel_for(images_ * channels_, kChannelCost * static_cast<double>(places_),
                [&](int64_t first, int64_t last) {
                  for (int64_t unit = first; unit < last; ++unit) {
                    const int64_t channel = unit % channels_;

@@ -179,7 +179,7 @@ void make_conv_grad_w(Site& site) {
   });
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kConvChoices[] = {
     {"Conv", "onednn", refuses_conv, make_conv},
     {"Conv", "patches", refuses_patches, make_conv_by_patches},
     {"ConvGradW", "registers", refuses_register_sums, make_conv_grad_w_in_registers, "onward"},
@@ -191,6 +191,6 @@ constexpr KernelChoice kChoices[] = {
 
 }  // namespace
 
-std::span<const KernelChoice> conv_choices() { return kChoices; }
+std::span<const KernelChoice> conv_choices() { return kConvChoices; }
 
 }  // namespace onward

@@ -65,7 +65,7 @@ constexpr std::array<AddProducts, kRows> kByRows = {add_products<1, V>, add_prod
                                                     add_products<5, V>, add_products<6, V>};
 
 /// Everything about a convolution in two dimensions.
-struct Geometry {
+struct Extents {
   int64_t images, channels, outputs;
   int64_t x_height, x_width, height, width;  // of x and y
   int64_t taps_down, taps_across, stride_down, stride_across, before_down, before_across;
@@ -78,25 +78,25 @@ struct Geometry {
   int64_t strips() const { return (height + piece_rows - 1) / piece_rows; }
 };
 
-Geometry geometry_of(const Node& node) {
+Extents geometry_of(const Node& node) {
   const auto x = *static_dims(*node.input(0)), dy = *static_dims(*node.input(1)),
              w = *static_dims(*node.output(0));
   const Window window = read_window(node, std::span(x).subspan(2), {w[2], w[3]});
-  Geometry s{.images = x[0],
-             .channels = x[1],
-             .outputs = w[0],
-             .x_height = x[2],
-             .x_width = x[3],
-             .height = dy[2],
-             .width = dy[3],
-             .taps_down = w[2],
-             .taps_across = w[3],
-             .stride_down = window.strides[0],
-             .stride_across = window.strides[1],
-             .before_down = window.before[0],
-             .before_across = window.before[1],
-             .piece_rows = 1,
-             .piece_columns = 1};
+  Extents s{.images = x[0],
+            .channels = x[1],
+            .outputs = w[0],
+            .x_height = x[2],
+            .x_width = x[3],
+            .height = dy[2],
+            .width = dy[3],
+            .taps_down = w[2],
+            .taps_across = w[3],
+            .stride_down = window.strides[0],
+            .stride_across = window.strides[1],
+            .before_down = window.before[0],
+            .before_across = window.before[1],
+            .piece_rows = 1,
+            .piece_columns = 1};
   const int64_t wide = std::max(s.outputs, s.channels * s.stride_across);
   s.piece_columns = std::clamp<int64_t>(kPiece / wide, 1, s.width);
   s.piece_rows = std::clamp<int64_t>(kPiece / (wide * s.piece_columns), 1, s.height);
@@ -104,7 +104,7 @@ Geometry geometry_of(const Node& node) {
 }
 
 /// Copies the part of an image that a piece reads, with zeros for the padding.
-void copy_piece(const Geometry& s, const float* image, int64_t row, int64_t column, float* to) {
+void copy_piece(const Extents& s, const float* image, int64_t row, int64_t column, float* to) {
   const int64_t left = column * s.stride_across - s.before_across;
   const int64_t first = std::clamp<int64_t>(-left, 0, s.x_columns());
   const int64_t last = std::clamp<int64_t>(s.x_width - left, first, s.x_columns());
@@ -122,7 +122,7 @@ void copy_piece(const Geometry& s, const float* image, int64_t row, int64_t colu
 }
 
 /// Adds what one strip of rows of an image gives to all sums.
-void add_strip(const Geometry& s, const float* x, const float* dy, int64_t row, float* copied,
+void add_strip(const Extents& s, const float* x, const float* dy, int64_t row, float* copied,
                float* sums) {
   const int64_t rows = std::min(s.piece_rows, s.height - row);
   for (int64_t column = 0; column < s.width; column += s.piece_columns) {
@@ -151,7 +151,7 @@ void add_strip(const Geometry& s, const float* x, const float* dy, int64_t row, 
 }
 
 /// Adds the parts up, in order, and puts each weight where the standard has it.
-void finish(const Geometry& s, const float* parts, int64_t count, float* dw) {
+void finish(const Extents& s, const float* parts, int64_t count, float* dw) {
   for (int64_t o = 0; o < s.outputs; ++o) {
     for (int64_t c = 0; c < s.channels; ++c) {
       for (int64_t tap = 0; tap < s.taps_down * s.taps_across; ++tap) {
@@ -187,7 +187,7 @@ Reason refuses_register_sums(const Node& node) {
 
 // ConvGradW(x, dy, w_shape)
 void make_conv_grad_w_in_registers(Site& site) {
-  const Geometry s = geometry_of(site.node());
+  const Extents s = geometry_of(site.node());
   const int64_t parts = threads();  // one a thread: more would be more to add up
   const int64_t copied = s.x_rows() * s.x_columns() * s.channels;
   const SlotIndex x = site.input(0, Layout::channels_last),

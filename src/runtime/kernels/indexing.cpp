@@ -47,12 +47,12 @@ void make_gather(Site& site) {
                                                  : plan_gather<int32_t>(site);
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kIndexingChoices[] = {
     {"Gather", "rows", refuses_gather, make_gather},
 };
 
 }  // namespace
 
-std::span<const KernelChoice> indexing_choices() { return kChoices; }
+std::span<const KernelChoice> indexing_choices() { return kIndexingChoices; }
 
 }  // namespace onward

@@ -60,19 +60,19 @@ struct Statistics {
   Statistics(T saved_mean, T saved_inverse) : mean(saved_mean), inverse(saved_inverse) {}
 };
 
-constexpr double kCost = 0.6;  // nanoseconds an element
+constexpr double kRowCost = 0.6;  // nanoseconds an element
 
 template <typename T>
 T epsilon_of(const Node& node) {
   return static_cast<T>(node.float_or("epsilon", 1e-5F));
 }
 
-SlotIndex maybe_input(Site& site, size_t index) {
+SlotIndex given_input(Site& site, size_t index) {
   return site.has_input(index) ? site.input(index) : -1;
 }
 
 /// The slot of an output that somebody reads, or -1.
-SlotIndex maybe_output(Site& site, size_t index) {
+SlotIndex wanted_output(Site& site, size_t index) {
   const bool read = site.has_output(index) && is_needed(*site.node().output(index));
   return read ? site.output(index) : -1;
 }
@@ -81,12 +81,13 @@ template <typename T>
 void plan_layer_norm(Site& site) {
   const Rows rows = rows_of(site.node(), *site.node().input(0));
   const T epsilon = epsilon_of<T>(site.node());
-  const SlotIndex x = site.input(0), scale = site.input(1), bias = maybe_input(site, 2);
-  const SlotIndex y = site.output(0), mean = maybe_output(site, 1), inverse = maybe_output(site, 2);
+  const SlotIndex x = site.input(0), scale = site.input(1), bias = given_input(site, 2);
+  const SlotIndex y = site.output(0), mean = wanted_output(site, 1),
+                  inverse = wanted_output(site, 2);
   site.action([=](const Run& run) {
     const NormRows<T>& functions = norm_rows<T>();
     const T* shift = bias < 0 ? nullptr : run.at<T>(bias);
-    const double cost = kCost * static_cast<double>(rows.size);
+    const double cost = kRowCost * static_cast<double>(rows.size);
     parallel_for(rows.count, cost, [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row) {
         const T* from = run.at<T>(x) + row * rows.size;
@@ -120,9 +121,9 @@ void plan_layer_norm_grad(Site& site) {
   const Rows rows = rows_of(site.node(), *site.node().input(1));
   const T epsilon = epsilon_of<T>(site.node());
   const SlotIndex dy = site.input(0), x = site.input(1), scale = site.input(2),
-                  mean = maybe_input(site, 4), inverse = maybe_input(site, 5);
-  const SlotIndex dx = maybe_output(site, 0), dscale = maybe_output(site, 1),
-                  dbias = maybe_output(site, 2);
+                  mean = given_input(site, 4), inverse = given_input(site, 5);
+  const SlotIndex dx = wanted_output(site, 0), dscale = wanted_output(site, 1),
+                  dbias = wanted_output(site, 2);
   // Rows are added up in blocks whose number depends on the shape alone, so that results do not
   // vary with the threads.
   const int64_t blocks =
@@ -132,7 +133,7 @@ void plan_layer_norm_grad(Site& site) {
     const NormRows<T>& functions = norm_rows<T>();
     const int64_t n = rows.size;
     const double cost =
-        2 * kCost * static_cast<double>(rows.count * n) / static_cast<double>(blocks);
+        2 * kRowCost * static_cast<double>(rows.count * n) / static_cast<double>(blocks);
     parallel_for(blocks, cost, [&](int64_t first, int64_t last) {
       for (int64_t block = first; block < last; ++block) {
         T *scales = run.at<T>(partial) + 2 * block * n, *shifts = scales + n;
@@ -164,13 +165,13 @@ void make_layer_norm_grad(Site& site) {
                              : plan_layer_norm_grad<double>(site);
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kLayerNormalizationChoices[] = {
     {"LayerNormalization", "rows", refuses_layer_norm, make_layer_norm},
     {"LayerNormGrad", "rows", refuses_layer_norm, make_layer_norm_grad, "onward"},
 };
 
 }  // namespace
 
-std::span<const KernelChoice> layer_normalization_choices() { return kChoices; }
+std::span<const KernelChoice> layer_normalization_choices() { return kLayerNormalizationChoices; }
 
 }  // namespace onward

@@ -16,7 +16,7 @@
 namespace onward {
 namespace {
 
-constexpr double kCost = 2;  // nanoseconds an element
+constexpr double kLossCost = 2;  // nanoseconds an element
 
 enum class Reduction : uint8_t { none, sum, mean };
 
@@ -104,7 +104,7 @@ void plan_softmax_cross_entropy(Site& site) {
     const int64_t n = labels.classes();
     const T total = labels.checked_total(run);
     T* each = run.at<T>(scratch);
-    const double cost = kCost * static_cast<double>(n);
+    const double cost = kLossCost * static_cast<double>(n);
     parallel_for(labels.count(), cost, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         const T* from = run.at<T>(x) + i * n;
@@ -159,7 +159,7 @@ void plan_grad(Site& site, Row row) {
     const SoftmaxRows<T>& rows = softmax_rows<T>();
     const int64_t n = labels.classes();
     const T total = labels.checked_total(run);
-    const double cost = kCost * static_cast<double>(n);
+    const double cost = kLossCost * static_cast<double>(n);
     parallel_for(labels.count(), cost, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         const int64_t label = labels.label(run, i);
@@ -199,7 +199,7 @@ void make_nll_grad(Site& site) {
   as_float(site, [&]<typename T>(T) { plan_grad<T>(site, Row::zero); });
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kLossChoices[] = {
     {"NegativeLogLikelihoodLoss", "rows", refuses_class_loss, make_nll},
     {"NegativeLogLikelihoodGrad", "rows", refuses_class_loss, make_nll_grad, "onward"},
     {"SoftmaxCrossEntropyLoss", "rows", refuses_class_loss, make_softmax_cross_entropy},
@@ -210,6 +210,6 @@ constexpr KernelChoice kChoices[] = {
 
 }  // namespace
 
-std::span<const KernelChoice> loss_choices() { return kChoices; }
+std::span<const KernelChoice> loss_choices() { return kLossChoices; }
 
 }  // namespace onward

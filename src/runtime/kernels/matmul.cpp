@@ -238,7 +238,7 @@ void make_matmul(Site& site) {
   });
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kMatmulChoices[] = {
     {"Gemm", "onednn", refuses_onednn_gemm, make_gemm},
     {"Gemm", "blis", refuses_type, make_gemm},
     {"MatMul", "onednn", refuses_onednn_matmul, make_matmul},
@@ -251,6 +251,6 @@ constexpr KernelChoice kChoices[] = {
 
 }  // namespace
 
-std::span<const KernelChoice> matmul_choices() { return kChoices; }
+std::span<const KernelChoice> matmul_choices() { return kMatmulChoices; }
 
 }  // namespace onward

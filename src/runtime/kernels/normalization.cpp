@@ -166,7 +166,7 @@ void make_batch_norm_grad(Site& site) {
                              : plan_batch_norm_grad<double>(site);
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kNormalizationChoices[] = {
     {"BatchNormalization", "channels", refuses_batch_norm, make_batch_norm},
     {"BatchNormalization", "channels", refuses_batch_norm, make_batch_norm, "onward"},
     {"BatchNormGrad", "channels", refuses_batch_norm, make_batch_norm_grad, "onward"},
@@ -174,6 +174,6 @@ constexpr KernelChoice kChoices[] = {
 
 }  // namespace
 
-std::span<const KernelChoice> normalization_choices() { return kChoices; }
+std::span<const KernelChoice> normalization_choices() { return kNormalizationChoices; }
 
 }  // namespace onward

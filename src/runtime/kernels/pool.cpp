@@ -237,7 +237,7 @@ void make_average_pool_grad(Site& site) {
                              : plan_average_pool_grad<double>(site);
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kPoolChoices[] = {
     {"AveragePool", "channels last", refuses_average_pool, make_average_pool},
     {"AveragePoolGrad", "channels last", refuses_average_pool, make_average_pool_grad, "onward"},
     {"MaxPool", "channels last", refuses_max_pool, make_max_pool},
@@ -247,6 +247,6 @@ constexpr KernelChoice kChoices[] = {
 
 }  // namespace
 
-std::span<const KernelChoice> pool_choices() { return kChoices; }
+std::span<const KernelChoice> pool_choices() { return kPoolChoices; }
 
 }  // namespace onward

@@ -70,12 +70,12 @@ void make_dropout(Site& site) {
   site.dtype() == DType::f32 ? plan_dropout<float>(site) : plan_dropout<double>(site);
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kRandomChoices[] = {
     {"Dropout", "counters", refuses_dropout, make_dropout},
 };
 
 }  // namespace
 
-std::span<const KernelChoice> random_choices() { return kChoices; }
+std::span<const KernelChoice> random_choices() { return kRandomChoices; }
 
 }  // namespace onward

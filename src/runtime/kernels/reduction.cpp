@@ -104,7 +104,7 @@ T reduce_row(const T* x, int64_t n) {
 
 /// Rows are added up in blocks whose number does not depend on the threads, so that the result
 /// does not either.
-constexpr int64_t kBlocks = 16;
+constexpr int64_t kPartialSums = 16;
 
 template <typename T, typename F>
 void reduce(const T* x, T* y, const Runs& runs, T* partial, T divisor) {
@@ -121,7 +121,7 @@ void reduce(const T* x, T* y, const Runs& runs, T* partial, T divisor) {
   for (int64_t o = 0; o < runs.outer; ++o) {
     const T* from = x + o * runs.reduced * n;
     T* to = y + o * n;
-    const int64_t blocks = std::min(kBlocks, runs.reduced);
+    const int64_t blocks = std::min(kPartialSums, runs.reduced);
     std::fill_n(partial, blocks * n, F::kStart);
     const double cost = static_cast<double>(runs.reduced * n) * 0.2 / static_cast<double>(blocks);
     parallel_for(blocks, cost, [&](int64_t first, int64_t last) {
@@ -162,7 +162,8 @@ void plan_reduction(Site& site) {
     runs = Runs{.outer = dims[0], .reduced = runs->reduced, .inner = dims[1]};
   }
   const SlotIndex x = site.input(0, layout), y = site.output(0);
-  const SlotIndex partial = site.scratch(static_cast<size_t>(kBlocks * runs->inner) * sizeof(T));
+  const SlotIndex partial =
+      site.scratch(static_cast<size_t>(kPartialSums * runs->inner) * sizeof(T));
   const T divisor = is_mean(node) ? static_cast<T>(runs->reduced) : T(1);
   const bool largest = node.op == "ReduceMax";
   site.action([=, runs = *runs](const Run& run) {
@@ -178,7 +179,7 @@ void make_reduction(Site& site) {
   site.dtype() == DType::f32 ? plan_reduction<float>(site) : plan_reduction<double>(site);
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kReductionChoices[] = {
     {"GlobalAveragePool", "runs", refuses_reduction, make_reduction},
     {"ReduceMax", "runs", refuses_reduction, make_reduction},
     {"ReduceMean", "runs", refuses_reduction, make_reduction},
@@ -188,6 +189,6 @@ constexpr KernelChoice kChoices[] = {
 
 }  // namespace
 
-std::span<const KernelChoice> reduction_choices() { return kChoices; }
+std::span<const KernelChoice> reduction_choices() { return kReductionChoices; }
 
 }  // namespace onward

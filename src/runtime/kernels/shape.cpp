@@ -182,7 +182,7 @@ void make_transpose(Site& site) {
   site.action([=](const Run& run) { order.run(run.at<std::byte>(x), run.at<std::byte>(y)); });
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kShapeChoices[] = {
     {"Expand", "steps", refuses_width, make_expand},
     {"Flatten", "view", accepts, make_view},
     {"Identity", "view", accepts, make_view},
@@ -195,6 +195,6 @@ constexpr KernelChoice kChoices[] = {
 
 }  // namespace
 
-std::span<const KernelChoice> shape_choices() { return kChoices; }
+std::span<const KernelChoice> shape_choices() { return kShapeChoices; }
 
 }  // namespace onward

@@ -53,13 +53,13 @@ void make_rows(Site& site) {
   site.dtype() == DType::f32 ? plan_rows<Log, float>(site) : plan_rows<Log, double>(site);
 }
 
-constexpr KernelChoice kChoices[] = {
+constexpr KernelChoice kSoftmaxChoices[] = {
     {"LogSoftmax", "rows", refuses_rows, make_rows<true>},
     {"Softmax", "rows", refuses_rows, make_rows<false>},
 };
 
 }  // namespace
 
-std::span<const KernelChoice> softmax_choices() { return kChoices; }
+std::span<const KernelChoice> softmax_choices() { return kSoftmaxChoices; }
 
 }  // namespace onward
