@@ -29,9 +29,9 @@ demo: ## make an inference model trainable, and train it on digits
 # fetched while the compiler works; where that fails, test-frameworks tries again and says why.
 test: ## everything
 	$(MAKE) format-check
+	$(MAKE) tidy
 	tools/setup.py frameworks & $(MAKE) test-release; wait
 	$(MAKE) test-frameworks
-	$(MAKE) tidy
 	$(MAKE) test-asan
 	$(MAKE) test-fuzz
 	@echo "make test: all passed"
@@ -81,8 +81,9 @@ format: ## lay the C++ files out
 format-check: ## fails where `make format` would change a file
 	$(CPP_FILES) | $(TESTS) xargs -r clang-format-19 --dry-run --Werror
 
-tidy: asan ## clang-tidy, on the files that changed since it last passed
-	$(TESTS) tools/tidy.py build/asan $(JOBS)
+tidy: ## clang-tidy, on the files that changed since it last passed
+	$(TESTS) cmake --preset tidy
+	$(TESTS) tools/tidy.py build/tidy $(JOBS)
 
 clean: ## remove all builds of this clone; the cache in the home folder stays
 	rm -rf build

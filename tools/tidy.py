@@ -16,7 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "onward"
-TIDY = "clang-tidy-19"
+TIDY = pathlib.Path(os.environ["ONWARD_TEST_PYTHON"]).parent / "clang-tidy"
 
 
 def preprocessed(entry):
