@@ -82,8 +82,8 @@ format-check: ## fails where `make format` would change a file
 	$(CPP_FILES) | $(TESTS) xargs -r clang-format-19 --dry-run --Werror
 
 tidy: ## clang-tidy, on the files that changed since it last passed
-	$(TESTS) cmake --preset tidy
-	$(TESTS) tools/tidy.py build/tidy $(JOBS)
+	$(TESTS) cmake --preset asan
+	$(TESTS) tools/tidy.py build/asan $(JOBS)
 
 clean: ## remove all builds of this clone; the cache in the home folder stays
 	rm -rf build

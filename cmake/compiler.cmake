@@ -35,7 +35,6 @@ endif()
 
 # What most files include, or what takes long to read, is compiled once for each target. Not by clang,
 # whose precompiled headers hold the paths of a clone: no other clone could use what ccache keeps.
-# One build without them is needed anyway, to notice a missing #include.
 set(ONWARD_PRECOMPILED "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(ONWARD_PRECOMPILED <algorithm> <functional> <map> <memory> <optional> <span> <string> <variant>

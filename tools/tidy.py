@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy on every file of src/ in a build folder: tools/tidy.py BUILD_FOLDER JOBS
+"""Runs clang-tidy on all files of src/, as a build folder compiles them: tools/tidy.py BUILD_FOLDER JOBS
 
-A file that passed is not looked at again until it, a header it includes, its flags or the list of
-checks change: what passed is remembered by a hash of the preprocessed text in the user's cache.
+Nearly all of its time goes into reading headers, so that files which are compiled together are also
+looked at together. What passed is not looked at again until a file, a header, the flags or the list of
+checks change: it is remembered by a hash of the preprocessed text in the user's cache.
 """
 
 import concurrent.futures
@@ -32,7 +33,7 @@ def preprocessed(entry):
 
 
 def tidy(entry, build, settings):
-    """The complaints about one file; empty where there are none."""
+    """The complaints about one unit; empty where there are none."""
     flags = entry["command"].replace(str(ROOT), "")
     key = hashlib.sha256(settings + flags.encode() + preprocessed(entry)).hexdigest()
     passed = CACHE / "tidy" / key
@@ -49,14 +50,14 @@ def tidy(entry, build, settings):
 def main():
     build, jobs = sys.argv[1], int(sys.argv[2])
     entries = json.loads((pathlib.Path(build) / "compile_commands.json").read_text())
-    ours = [e for e in entries if e["file"].startswith(f"{ROOT}/src/")]
+    ours = [e for e in entries if e["file"].startswith(f"{ROOT}/src/") or "/Unity/" in e["file"]]
     settings = (ROOT / ".clang-tidy").read_bytes()
     settings += subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
     (CACHE / "tidy").mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         complaints = [c for c in pool.map(lambda e: tidy(e, build, settings), ours) if c]
     print("\n".join(complaints), end="")
-    print(f"tidy: {len(ours)} files, {len(complaints)} with complaints")
+    print(f"tidy: {len(ours)} units, {len(complaints)} with complaints")
     sys.exit(bool(complaints))
 
 
