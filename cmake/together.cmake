@@ -13,6 +13,8 @@ function(compile_together target)
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP
                         UNITY_BUILD_RELOCATABLE ON)
+  # g++ takes the files for headers, whose anonymous namespaces would be dangerous.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/src/")
   list(FILTER sources EXCLUDE REGEX "${together_not}")
