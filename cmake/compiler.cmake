@@ -33,7 +33,7 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
-# What most files include, or what takes long to read, is compiled once for each target. Not by clang,
+# What most files include, or what takes long to read, can be compiled once for a target. Not by clang,
 # whose precompiled headers hold the paths of a clone: no other clone could use what ccache keeps.
 set(ONWARD_PRECOMPILED "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -7,8 +7,10 @@ option(ONWARD_TOGETHER "compile several files as one" OFF)
 # flags of its own.
 set(together_not "/src/cli/main|/src/emit/torch|/src/ir/text_parse|/src/recipe/optimizer_|/src/runtime/tile_")
 
-function(compile_together target)
+# Together, or else with precompiled headers.
+function(compile_quickly target)
   if(NOT ONWARD_TOGETHER)
+    target_precompile_headers(${target} PRIVATE ${ONWARD_PRECOMPILED})
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP
