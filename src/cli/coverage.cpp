@@ -19,8 +19,6 @@ namespace {
 
 using Kind = Coverage::Kind;
 
-constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
-
 bool is_gradient(const std::string& domain, const std::string& op) {
   return domain == kTrainingDomain && op == "Gradient";
 }

@@ -80,7 +80,7 @@ Json describe_gradient(const Node& node) {
 }
 
 bool is_optimizer(const Node& node) {
-  return node.domain == "ai.onnx.preview.training" && node.op != "Gradient";
+  return node.domain == kTrainingDomain && node.op != "Gradient";
 }
 
 /// How a scalar that an optimizer reads is shown: its value where it is an initializer.

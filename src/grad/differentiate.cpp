@@ -16,7 +16,7 @@ namespace onward {
 namespace {
 
 bool is_gradient(const Node& node) {
-  return node.op == "Gradient" && node.domain == "ai.onnx.preview.training";
+  return node.op == "Gradient" && node.domain == kTrainingDomain;
 }
 
 template <typename Values>

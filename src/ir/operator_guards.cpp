@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/rewrite.h"
+
 namespace onward {
 namespace {
 
@@ -18,11 +20,6 @@ std::optional<Refusal> bad_attribute(std::string message) {
 
 std::optional<Refusal> bad_value(const Value* value, std::string message) {
   return Refusal{"shape", value ? value->name() : "", std::move(message)};
-}
-
-std::optional<size_t> known_rank(const Value* value) {
-  if (!value || !value->type.is_tensor() || !value->type.shape) return std::nullopt;
-  return value->type.shape->size();
 }
 
 /// The numbers of an input, where they are known.
@@ -56,10 +53,9 @@ std::optional<Refusal> check_numbers(const Node& node, size_t input, std::string
   return std::nullopt;
 }
 
-std::optional<Refusal> check_axis(int64_t axis, size_t dims) {
-  const auto most = static_cast<int64_t>(dims);
-  if (axis >= -most && axis < most) return std::nullopt;
-  return bad_attribute(fmt::format("axis {} is out of range for rank {}", axis, most));
+std::optional<Refusal> check_axis(int64_t axis, int64_t dims) {
+  if (axis >= -dims && axis < dims) return std::nullopt;
+  return bad_attribute(fmt::format("axis {} is out of range for rank {}", axis, dims));
 }
 
 std::optional<Refusal> check_scale(const Value* value, double scale) {
@@ -130,13 +126,13 @@ std::optional<Refusal> guard_batch_dims(const Node& node, const KnownData&) {
 
 std::optional<Refusal> guard_axis(const Node& node, const KnownData&) {
   const auto* axis = node.get<int64_t>("axis");
-  const auto dims = known_rank(node.input(0));
+  const auto dims = rank(node.input(0));
   return axis && dims ? check_axis(*axis, *dims) : std::nullopt;
 }
 
 std::optional<Refusal> guard_axes(const Node& node, const KnownData&) {
   const auto* axes = node.get<std::vector<int64_t>>("axes");
-  const auto dims = known_rank(node.input(0));
+  const auto dims = rank(node.input(0));
   if (!axes || !dims) return std::nullopt;
   for (const int64_t axis : *axes) {
     if (auto refusal = check_axis(axis, *dims)) return refusal;
@@ -147,7 +143,7 @@ std::optional<Refusal> guard_axes(const Node& node, const KnownData&) {
 template <size_t input>
 std::optional<Refusal> guard_shape_input(const Node& node, const KnownData&) {
   const Value* value = node.input(input);
-  if (known_rank(value) != 1) return std::nullopt;
+  if (rank(value) != 1) return std::nullopt;
   const auto length = value->type.shape->front().value;
   if (!length || *length <= kLongestShape) return std::nullopt;
   return bad_value(value,

@@ -13,8 +13,6 @@
 namespace onward {
 namespace {
 
-constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
-
 /// The training domain is the standard's, but no runtime has its operators.
 bool is_plain(const Node& node) {
   return node.domain != kTrainingDomain && newest_opset(node.domain).has_value();

@@ -104,12 +104,10 @@ std::vector<Expr> momentum(const ExpandContext& c) {
   return parameters;
 }
 
-constexpr std::string_view kTraining = "ai.onnx.preview.training";
-
 const OpDef kOptimizerOps[] = {
-    {.name = "Adagrad", .domain = kTraining, .expansion = adagrad},
-    {.name = "Adam", .domain = kTraining, .expansion = adam},
-    {.name = "Momentum", .domain = kTraining, .expansion = momentum},
+    {.name = "Adagrad", .domain = kTrainingDomain, .expansion = adagrad},
+    {.name = "Adam", .domain = kTrainingDomain, .expansion = adam},
+    {.name = "Momentum", .domain = kTrainingDomain, .expansion = momentum},
 };
 
 }  // namespace

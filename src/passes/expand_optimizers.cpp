@@ -9,8 +9,7 @@ void expand_optimizers(Model& step) {
   for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
     Node& node = **at++;
     const OpDef* definition = find_op_def(node);
-    if (node.domain != "ai.onnx.preview.training" || !definition || !definition->expansion)
-      continue;
+    if (node.domain != kTrainingDomain || !definition || !definition->expansion) continue;
     Builder builder(graph, &node, names, node.label() + "_");
     const std::vector<Expr> results = definition->expansion(ExpandContext(node, builder));
     for (size_t i = 0; i < node.outputs().size(); ++i) {

@@ -49,7 +49,7 @@ std::vector<ParameterGradient> write_gradients(Algorithm& algorithm, const Model
   std::vector<Value*> inputs = parameters;
   inputs.insert(inputs.end(), fixed.begin(), fixed.end());
   Node* node = algorithm.graph().add_node("Gradient", inputs);
-  node->domain = "ai.onnx.preview.training";
+  node->domain = kTrainingDomain;
   node->opset = 1;
   set_attribute(*node, "xs", References{.values = parameters});
   if (!fixed.empty()) set_attribute(*node, "zs", References{.values = fixed});

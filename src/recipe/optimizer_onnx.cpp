@@ -104,7 +104,7 @@ OptimizerState write_onnx_optimizer(Algorithm& algorithm, const OptimizerSetting
   }
 
   Node* node = algorithm.graph().add_node(form.op, std::move(inputs));
-  node->domain = "ai.onnx.preview.training";
+  node->domain = kTrainingDomain;
   node->opset = 1;
   for (const auto& [name, number] : form.numbers) {
     set_attribute(*node, name, static_cast<float>(number));

@@ -21,7 +21,6 @@ namespace {
 // What a training file is written for at least, so that its parts need be known in one form only.
 constexpr int64_t kLeastOpset = 17;
 constexpr int64_t kIrOfLeastOpset = 8;
-constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
 
 int64_t newest_node(const Model& model) {
   int64_t newest = model.opset("").value_or(kLeastOpset);

@@ -23,7 +23,7 @@ const std::string* hint_of(const Graph& algorithm) {
 const Node* only_gradient(const Graph& algorithm) {
   const Node* found = nullptr;
   for (const auto& node : algorithm.nodes()) {
-    if (node->op != "Gradient" || node->domain != "ai.onnx.preview.training") continue;
+    if (node->op != "Gradient" || node->domain != kTrainingDomain) continue;
     if (found) throw Error("several Gradient nodes");
     found = node.get();
   }

@@ -7,8 +7,6 @@
 namespace onward {
 namespace {
 
-constexpr std::string_view kTraining = "ai.onnx.preview.training";
-
 /// A number as its author wrote it: the shortest that rounds to the attribute's float32.
 double as_written(const Node& node, std::string_view name, float fallback) {
   return std::stod(fmt::format("{}", node.float_or(name, fallback)));
@@ -54,7 +52,7 @@ const StandardNode* find_standard(const Node& node) {
   static const StandardNode nodes[] = {
       {"Adam", {"V", "H"}, adam}, {"Adagrad", {"H"}, adagrad}, {"Momentum", {"V"}, momentum}};
   for (const StandardNode& each : nodes) {
-    if (node.domain == kTraining && node.op == each.op) return &each;
+    if (node.domain == kTrainingDomain && node.op == each.op) return &each;
   }
   return nullptr;
 }
@@ -89,7 +87,7 @@ class StandardReader {
   bool find_nodes() {
     for (const auto& node : info_.algorithm->nodes()) {
       const Node** place = nullptr;
-      if (node->domain == kTraining && node->op == "Gradient") place = &gradient_;
+      if (node->domain == kTrainingDomain && node->op == "Gradient") place = &gradient_;
       if (find_standard(*node)) place = &optimizer_;
       if (!place) continue;
       if (*place) return false;  // several

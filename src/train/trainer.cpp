@@ -49,7 +49,7 @@ Model reported_part(Model& step, const StepMetrics& metrics) {
 std::vector<std::string> gradient_names(const Model& step) {
   std::vector<std::string> names;
   for (const auto& node : step.graph->nodes()) {
-    if (node->op != "Gradient" || node->domain != "ai.onnx.preview.training") continue;
+    if (node->op != "Gradient" || node->domain != kTrainingDomain) continue;
     for (const auto& output : node->outputs()) {
       if (output) names.push_back(output->name());
     }
@@ -170,11 +170,12 @@ void Trainer::set_metadata(const std::string& key, const std::string& value) {
 const Model& Trainer::keep_only_inference() {
   model();
   model_.training.clear();
-  constexpr std::string_view kTraining = "ai.onnx.preview.training";
   bool is_used = false;
-  for_each_node(*model_.graph, [&](const Node& node) { is_used |= node.domain == kTraining; });
+  for_each_node(*model_.graph,
+                [&](const Node& node) { is_used |= node.domain == kTrainingDomain; });
   if (!is_used) {
-    std::erase_if(model_.opsets, [&](const OpsetImport& each) { return each.domain == kTraining; });
+    std::erase_if(model_.opsets,
+                  [&](const OpsetImport& each) { return each.domain == kTrainingDomain; });
   }
   return model_;
 }
