@@ -75,7 +75,8 @@ Tensors batch_norm(const Context& c) {
   });
 }
 
-/// Computed in the input's own precision at least: stash_type float32 would spoil doubles.
+/// Computed in the input's own precision at least: stash_type float32 would spoil doubles. The
+/// internal form, which a step's passes make, gives statistics in that precision too.
 Tensors layer_norm(const Context& c) {
   const DType dtype = c.input(0).dtype();
   return compute_as_float(dtype, [&]<typename T>() -> Tensors {
@@ -108,7 +109,8 @@ Tensors layer_norm(const Context& c) {
       const auto of_bias = broadcast_indices(bias.dims, y.dims);
       for (int64_t i = 0; i < y.size(); ++i) y[i] += bias[of_bias[static_cast<size_t>(i)]];
     }
-    const DType stash = dtype == DType::f64 ? DType::f64 : DType::f32;
+    const DType stash =
+        c.node().domain.empty() ? static_cast<DType>(c.node().int_or("stash_type", 1)) : dtype;
     return {to_tensor(y, dtype), to_tensor(means, stash), to_tensor(inverses, stash)};
   });
 }
@@ -116,6 +118,7 @@ Tensors layer_norm(const Context& c) {
 constexpr KernelDef kNormalizationKernels[] = {
     {"BatchNormalization", batch_norm},
     {"LayerNormalization", layer_norm},
+    {"LayerNormalization", layer_norm, "onward"},
 };
 
 }  // namespace

@@ -167,6 +167,7 @@ void make_layer_norm_grad(Site& site) {
 
 constexpr KernelChoice kLayerNormalizationChoices[] = {
     {"LayerNormalization", "rows", refuses_layer_norm, make_layer_norm},
+    {"LayerNormalization", "rows", refuses_layer_norm, make_layer_norm, "onward"},
     {"LayerNormGrad", "rows", refuses_layer_norm, make_layer_norm_grad, "onward"},
 };
 
