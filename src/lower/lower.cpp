@@ -32,7 +32,7 @@ constexpr Pass kPasses[] = {
 
 void clean(Model& step) {
   PassContext context(step, [](const std::string&) { return false; });  // state is given as inputs
-  for (const Pass& pass : kPasses) pass.run(context);
+  run_passes(kPasses, context);
   infer_step_types(step);
 }
 

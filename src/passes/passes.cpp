@@ -1,11 +1,16 @@
 #include "passes/passes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "ir/verify.h"
+#include "onward/error.h"
 
 namespace onward {
 namespace {
 
-constexpr Pass kPasses[] = {
+constexpr Pass kStepPasses[] = {
     {"fold-constants", fold_constants},    // the shapes that rules compute with become numbers
     {"simplify", simplify},                // sums and expands that turned out to do nothing
     {"share-subgraphs", share_subgraphs},  // what rules asked for twice
@@ -44,9 +49,20 @@ std::optional<double> uniform_number(const Tensor* constant) {
   return first;
 }
 
-void run_passes(Model& step, std::function<bool(const std::string&)> is_state) {
+void run_passes(std::span<const Pass> passes, PassContext& c) {
+  for (const Pass& pass : passes) {
+    pass.run(c);
+    const std::vector<std::string> faults = structure_faults(c.graph);
+    if (faults.empty()) continue;
+    throw Bug(fmt::format("the pass '{}' broke the graph: {}", pass.name, fmt::join(faults, "; ")));
+  }
+}
+
+std::span<const Pass> step_passes() { return kStepPasses; }
+
+void run_step_passes(Model& step, std::function<bool(const std::string&)> is_state) {
   PassContext context(step, std::move(is_state));
-  for (const Pass& pass : kPasses) pass.run(context);
+  run_passes(step_passes(), context);
 }
 
 }  // namespace onward

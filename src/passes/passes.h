@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,8 +30,12 @@ struct Pass {
   void (*run)(PassContext&);
 };
 
-/// Makes a step smaller without changing what it computes; in the order of the list in passes.cpp.
-void run_passes(Model& step, std::function<bool(const std::string&)> is_state);
+/// Runs passes in order. A graph that one of them left out of order is a Bug that names it.
+void run_passes(std::span<const Pass> passes, PassContext& c);
+
+/// What makes a step smaller without changing what it computes, in order.
+std::span<const Pass> step_passes();
+void run_step_passes(Model& step, std::function<bool(const std::string&)> is_state);
 
 /// Writes the standard's optimizer nodes as plain operators, which other passes and the runtime can
 /// fuse. Needs no shapes.

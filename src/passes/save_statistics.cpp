@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/node_order.h"
 #include "ops/builder.h"
 #include "passes/fast_forms.h"
 #include "passes/passes.h"
@@ -17,11 +18,12 @@ bool is_batch_norm(const Node& node) {
 bool trains(const Node& norm) { return norm.int_or("training_mode", 0) != 0; }
 
 /// The normalization that a BatchNormGrad is the way back of, or null.
-Node* forward_of(const Node& grad) {
+Node* forward_of(const NodeOrder& order, const Node& grad) {
   const bool frozen = grad.input(3) != nullptr;
   for (const Use& use : grad.input(1)->uses()) {
     Node& node = *use.node;
     if (use.input != 0 || !is_batch_norm(node) || trains(node) == frozen) continue;
+    if (!order.runs_before(node, grad)) continue;
     if (node.input(1) != grad.input(2)) continue;
     if (node.float_or("epsilon", 1e-5F) != grad.float_or("epsilon", 1e-5F)) continue;
     if (frozen && (node.input(3) != grad.input(3) || node.input(4) != grad.input(4))) continue;
@@ -50,10 +52,11 @@ bool is_given_out(const PassContext& c, const Value* value) {
   return std::ranges::find(c.graph.outputs(), value) != c.graph.outputs().end();
 }
 
-/// The Relu that reads a normalization's result, or null.
+/// The Relu of the same graph that reads a normalization's result, or null.
 Node* relu_after(const Node& norm) {
   for (const Use& use : norm.output(0)->uses()) {
-    if (use.node->op == "Relu" && use.node->domain.empty()) return use.node;
+    const bool is_relu = use.node->op == "Relu" && use.node->domain.empty();
+    if (is_relu && &use.node->graph() == &norm.graph()) return use.node;
   }
   return nullptr;
 }
@@ -71,8 +74,8 @@ Value* before_mask(const PassContext& c, const Value* dy, const Node& norm, cons
   return whole ? where->input(1) : nullptr;
 }
 
-void pair_with_forward(PassContext& c, Node& grad) {
-  Node* norm = forward_of(grad);
+void pair_with_forward(PassContext& c, const NodeOrder& order, Node& grad) {
+  Node* norm = forward_of(order, grad);
   if (!norm || !refuses_batch_norm(*norm).empty() || !refuses_batch_norm(grad).empty()) return;
   Value *dy = grad.input(0), *bias = nullptr;
   if (const Node* relu = relu_after(*norm)) {
@@ -89,11 +92,13 @@ void pair_with_forward(PassContext& c, Node& grad) {
 }
 
 /// Layer normalization gives its mean and inverse deviation to its way back.
-void pair_layer_norm(PassContext& c, Node& grad) {
+void pair_layer_norm(PassContext& c, const NodeOrder& order, Node& grad) {
   const Value& x = *grad.input(1);
   for (const Use& use : x.uses()) {
     Node& norm = *use.node;
-    if (use.input != 0 || norm.op != "LayerNormalization" || !norm.domain.empty()) continue;
+    if (use.input != 0 || norm.op != "LayerNormalization") continue;
+    if (!norm.domain.empty() && norm.domain != kInternalDomain) continue;
+    if (!order.runs_before(norm, grad)) continue;
     if (norm.int_or("axis", -1) != grad.int_or("axis", -1) ||
         norm.float_or("epsilon", 1e-5F) != grad.float_or("epsilon", 1e-5F)) {
       continue;
@@ -117,6 +122,7 @@ void pair_layer_norm(PassContext& c, Node& grad) {
         return;
       }
     }
+    norm.domain = kInternalDomain;  // whose statistics are of x's type, not of stash_type's
     grad.set_inputs({grad.input(0), grad.input(1), grad.input(2), grad.input(3), norm.output(1),
                      norm.output(2)});
     return;
@@ -140,10 +146,11 @@ void take_relu(PassContext& c, Node& norm) {
 }  // namespace
 
 void save_statistics(PassContext& c) {
+  const NodeOrder order(c.graph);
   for (const auto& owned : c.graph.nodes()) {
     if (owned->domain != kInternalDomain) continue;
-    if (owned->op == "BatchNormGrad") pair_with_forward(c, *owned);
-    if (owned->op == "LayerNormGrad") pair_layer_norm(c, *owned);
+    if (owned->op == "BatchNormGrad") pair_with_forward(c, order, *owned);
+    if (owned->op == "LayerNormGrad") pair_layer_norm(c, order, *owned);
   }
   drop_dead_nodes(c);
   std::vector<Node*> norms;  // a list of their own: the Relu that goes may be the next node

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/node_order.h"
 #include "passes/passes.h"
 
 namespace onward {
@@ -80,10 +81,11 @@ void skip_expands(Node& node) {
 
 /// Relu's result is positive where its input is, so that the mask of the way back needs only the
 /// result, and the input can be forgotten.
-void mask_by_result(const PassContext& c, Node& node) {
-  if (node.op != "Greater" || !is_number(c, node.input(1), 0)) return;
+void mask_by_result(const PassContext& c, const NodeOrder& order, Node& node) {
+  if (node.op != "Greater" || !node.domain.empty() || !is_number(c, node.input(1), 0)) return;
   for (const Use& use : node.input(0)->uses()) {
-    if (use.node->op != "Relu" || use.node == &node) continue;
+    if (use.node->op != "Relu" || !use.node->domain.empty()) continue;
+    if (!order.runs_before(*use.node, node)) continue;
     node.set_input(0, use.node->output(0));
     return;
   }
@@ -92,10 +94,11 @@ void mask_by_result(const PassContext& c, Node& node) {
 }  // namespace
 
 void simplify(PassContext& c) {
+  const NodeOrder order(c.graph);
   for (auto at = c.graph.nodes().begin(); at != c.graph.nodes().end();) {
     Node& node = **at++;
     if (is_elementwise(node)) skip_expands(node);
-    mask_by_result(c, node);
+    mask_by_result(c, order, node);
     if (Value* input = unchanged_input(c, node)) {
       c.graph.replace_uses(node.output(0), input);
       c.graph.remove_node(&node);

@@ -149,7 +149,7 @@ std::unique_ptr<Plan> Program::plan_for(const TensorMap& inputs, const State& st
   const auto is_state = [&](const std::string& name) { return state.has(name); };
   Model step = specialized(step_, inputs);
   infer_step_types(step);
-  run_passes(step, is_state);
+  run_step_passes(step, is_state);
   if (!has_known_types(*step.graph)) return nullptr;
   return make_plan(std::move(step), request_, is_state);
 }

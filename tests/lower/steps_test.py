@@ -42,6 +42,16 @@ def test_steps_equal_onwards(name, count, batch, tmp_path):
     assert set(state) == bound
 
 
+def test_tangled_graphs(tmp_path):
+    """Few values used in many ways, in any order of nodes: valid files that give the same numbers."""
+    lowered.tool("tangles", tmp_path, 40)
+    for seed in range(40):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        batches = [{"x": floats(4, 6), "image": floats(2, 2, 5, 5)} for _ in range(2)]
+        lowered.compare_steps(tmp_path / f"{seed}.onnx", batches, folder)
+
+
 @pytest.mark.parametrize("opset", [13, 14, 17, 18, 21, 22, 25, 26])
 def test_opset_can_be_chosen(opset, tmp_path):
     file = tmp_path / "model.onnx"

@@ -1,8 +1,10 @@
 // Lets the Python tests compare lowered steps with Onward's own:
 //   lower_tool cases FOLDER              every operator case that has a gradient, lowered with
-//   known
-//                                        and with symbolic shapes: FOLDER/<number>/ with case.json,
-//                                        model.onnx, and inputs and results as TensorProtos
+//                                        known and with symbolic shapes: FOLDER/<number>/ with
+//                                        case.json, model.onnx, and inputs and results as
+//                                        TensorProtos
+//   lower_tool tangles FOLDER COUNT      training models that use few values in many ways:
+//                                        FOLDER/<number>.onnx
 //   lower_tool steps MODEL FOLDER COUNT  runs COUNT training steps, each on FOLDER/<step>/*.input;
 //                                        writes outputs as *.output and state as *.state there
 
@@ -22,6 +24,7 @@
 #include "lower/lower.h"
 #include "onward/error.h"
 #include "tests/ops/case.h"
+#include "tests/ops/case_tangle.h"
 #include "train/trainer.h"
 
 namespace onward {
@@ -77,6 +80,12 @@ void write_cases(const fs::path& folder) {
   }
 }
 
+void write_tangles(const fs::path& folder, uint64_t count) {
+  for (uint64_t seed = 0; seed < count; ++seed) {
+    save(tangled_model(seed, DType::f32), folder / fmt::format("{}.onnx", seed));
+  }
+}
+
 void run_steps(const fs::path& model, const fs::path& folder, int count) {
   Trainer trainer(load(model), {.threads = 1});
   for (int step = 0; step < count; ++step) {
@@ -98,6 +107,10 @@ void run_steps(const fs::path& model, const fs::path& folder, int count) {
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() == 2 && arguments[0] == "cases") {
     write_cases(arguments[1]);
+    return 0;
+  }
+  if (arguments.size() == 3 && arguments[0] == "tangles") {
+    write_tangles(arguments[1], std::stoull(arguments[2]));
     return 0;
   }
   if (arguments.size() == 4 && arguments[0] == "steps") {
