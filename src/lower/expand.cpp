@@ -13,9 +13,17 @@
 namespace onward {
 namespace {
 
+/// ONNX Runtime computes a batch's running statistics into the memory of the old ones, which the
+/// inference graph's normalization, or the caller, may still read.
+bool overwrites_inputs(const Node& node) {
+  return node.domain.empty() && node.op == "BatchNormalization" &&
+         node.int_or("training_mode", 0) != 0;
+}
+
 /// The training domain is the standard's, but no runtime has its operators.
 bool is_plain(const Node& node) {
-  return node.domain != kTrainingDomain && newest_opset(node.domain).has_value();
+  return node.domain != kTrainingDomain && newest_opset(node.domain).has_value() &&
+         !overwrites_inputs(node);
 }
 
 std::vector<Expr> expansion_of(const Node& node, Builder& builder) {

@@ -5,9 +5,9 @@
 namespace onward {
 namespace {
 
-double epsilon(const VjpContext& c) {
-  return static_cast<double>(c.node().float_or("epsilon", 1e-5F));
-}
+double epsilon(const Node& node) { return static_cast<double>(node.float_or("epsilon", 1e-5F)); }
+
+double epsilon(const VjpContext& c) { return epsilon(c.node()); }
 
 /// A value for each channel (dimension 1 of x), in a shape that broadcasts against x; and the way
 /// back.
@@ -20,7 +20,8 @@ class Channels {
   Expr spread(Expr per_channel) const { return reshape(per_channel, spread_); }
   /// The sum over all but the channels, in the spread shape.
   Expr sum_spread(Expr x) const { return sum_to(x, spread_); }
-  Expr sum(Expr x) const { return reshape(sum_spread(x), vector_); }
+  Expr sum(Expr x) const { return vector(sum_spread(x)); }
+  Expr vector(Expr spread) const { return reshape(spread, vector_); }
 
  private:
   Expr vector_, spread_;
@@ -29,13 +30,17 @@ class Channels {
 /// Averages over all but the channels, and what follows from them.
 struct BatchStatistics {
   Expr n;         // elements a channel
+  Expr mean;      // in the spread shape
   Expr centered;  // x - mean
-  Expr inverse;   // 1 / sqrt(var + epsilon), a vector
+  Expr variance;  // a vector
+  Expr inverse;   // 1 / sqrt(variance + epsilon)
 
   BatchStatistics(Expr x, Expr scale, const Channels& channels, double epsilon)
       : n(size(x) / size(scale)),
-        centered(x - channels.sum_spread(x) / n),
-        inverse(1 / sqrt(channels.sum(centered * centered) / n + epsilon)) {}
+        mean(channels.sum_spread(x) / n),
+        centered(x - mean),
+        variance(channels.sum(centered * centered) / n),
+        inverse(1 / sqrt(variance + epsilon)) {}
 
  private:
   static Expr size(Expr value) {
@@ -61,20 +66,43 @@ std::vector<Expr> batch_norm_grad(const VjpContext& c, bool frozen) {
 
 std::vector<Expr> batch_norm_grad_expansion(const ExpandContext& c) {
   const Expr dy = c.input(0), x = c.input(1), scale = c.input(2);
-  const double epsilon = static_cast<double>(c.node().float_or("epsilon", 1e-5F));
   const Channels channels(x, scale);
   if (c.has_input(3)) {
-    const Expr inverse = 1 / sqrt(c.input(4) + epsilon);
+    const Expr inverse = 1 / sqrt(c.input(4) + epsilon(c.node()));
     const Expr centered = x - channels.spread(c.input(3));
     return {dy * channels.spread(scale * inverse), channels.sum(dy * centered) * inverse,
             channels.sum(dy)};
   }
-  const BatchStatistics batch(x, scale, channels, epsilon);
+  const BatchStatistics batch(x, scale, channels, epsilon(c.node()));
   const Expr xhat = batch.centered * channels.spread(batch.inverse);
   const Expr sum_dy = channels.sum_spread(dy), sum_dy_xhat = channels.sum_spread(dy * xhat);
   return {channels.spread(scale * batch.inverse) *
               (dy - sum_dy / batch.n - xhat * (sum_dy_xhat / batch.n)),
           channels.sum(dy * xhat), channels.sum(dy)};
+}
+
+// BatchNormalization(x, scale, bias, mean, var) in plain operators; those of small types are
+// computed in float32.
+std::vector<Expr> batch_norm_expansion(const ExpandContext& c) {
+  const DType dtype = c.input(0).dtype();
+  const auto wide = [&](size_t input) {
+    return cast(c.input(input), bits(dtype) < 32 ? DType::f32 : dtype);
+  };
+  const Expr x = wide(0), scale = wide(1), bias = wide(2);
+  const Channels channels(x, scale);
+  const auto result = [&](Expr centered, Expr inverse) {
+    return cast(centered * channels.spread(scale * inverse) + channels.spread(bias), dtype);
+  };
+  if (c.node().int_or("training_mode", 0) == 0) {
+    return {result(x - channels.spread(wide(3)), 1 / sqrt(wide(4) + epsilon(c.node())))};
+  }
+  const BatchStatistics batch(x, scale, channels, epsilon(c.node()));
+  const auto momentum = static_cast<double>(c.node().float_or("momentum", 0.9F));
+  const auto running = [&](size_t input, Expr of_batch) {
+    return cast(wide(input) * momentum + of_batch * (1 - momentum), c.input(input).dtype());
+  };
+  return {result(batch.centered, batch.inverse), running(3, channels.vector(batch.mean)),
+          running(4, batch.variance)};
 }
 
 /// dx, dscale and dbias; biases have the shape of scales.
@@ -214,7 +242,7 @@ const OpDef kNormalizationOps[] = {
      .domain = kInternalDomain,
      .expansion = batch_norm_grad_expansion,
      .types = batch_norm_grad_types},
-    {.name = "BatchNormalization", .vjp = batch_norm_vjp},
+    {.name = "BatchNormalization", .vjp = batch_norm_vjp, .expansion = batch_norm_expansion},
     {.name = "LayerNormGrad",
      .domain = kInternalDomain,
      .expansion = layer_norm_grad_expansion,
