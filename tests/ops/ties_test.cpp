@@ -1,0 +1,80 @@
+// Gradients where a function has none, which differences can't judge: at ties and kinks. What tied
+// elements share adds up to the whole.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "eval/interpreter.h"
+#include "grad/differentiate.h"
+#include "grad/step.h"
+#include "ir/text.h"
+
+namespace onward {
+namespace {
+
+struct TieCase {
+  const char* name;
+  const char* nodes;  // from x (and z) to y
+  std::vector<double> x, z;
+  std::vector<double> dx, dz;  // of the sum of y
+};
+
+const TieCase kTies[] = {
+    {"ReduceMax", "y = ReduceMax(x)", {3, 1, 3, 2}, {0, 0, 0, 0}, {0.5, 0, 0.5, 0}, {0, 0, 0, 0}},
+    {"ReduceMax of rows",
+     "s = Constant<value = int64[2] {2, 2}>()\n a = Constant<value = int64[1] {1}>()\n"
+     "m = Reshape(x, s)\n y = ReduceMax<keepdims = 0>(m, a)",
+     {5, 5, 1, 7},
+     {0, 0, 0, 0},
+     {0.5, 0.5, 0, 1},
+     {0, 0, 0, 0}},
+    {"Max", "y = Max(x, z)", {1, 2, 3, 4}, {1, 5, 3, 0}, {0.5, 0, 0.5, 1}, {0.5, 1, 0.5, 0}},
+    {"Min", "y = Min(x, z)", {1, 2, 3, 4}, {1, 5, 3, 0}, {0.5, 1, 0.5, 0}, {0.5, 0, 0.5, 1}},
+    {"Max of three, two of which are one value",
+     "y = Max(x, z, x)",
+     {1, 2, 3, 4},
+     {1, 5, 3, 0},
+     {2. / 3, 0, 2. / 3, 1},
+     {1. / 3, 1, 1. / 3, 0}},
+    {"Relu", "y = Relu(x)", {0, 1, -1, 0}, {0, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}},
+    {"Abs", "y = Abs(x)", {0, 1, -1, 2}, {0, 0, 0, 0}, {0, 1, -1, 1}, {0, 0, 0, 0}},
+    {"Pow with an exponent of zero",
+     "y = Pow(x, z)",
+     {0, 2, 0, 3},
+     {0, 0, 2, 1},
+     {0, 0, 0, 1},
+     {0, std::log(2.), 0, 3 * std::log(3.)}},
+};
+
+TEST(Ties, ShareTheGradient) {
+  for (const TieCase& tested : kTies) {
+    // z is always read, so that it has a gradient.
+    const std::string text = fmt::format(
+        R"(<ir_version: 10, opset_import: ["" : 20, "ai.onnx.preview.training" : 1]>
+g (double[4] x, double[4] z) => (y) {{ {} }}
+training_info {{ algorithm a () => (double[4] dx, double[4] dz) <double none = {{0}}> {{
+  total = ReduceSum<keepdims = 0>(y)
+  both = Add(x, z) nothing = Mul(both, none) rest = ReduceSum<keepdims = 0>(nothing)
+  loss = Add(total, rest)
+  dx, dz = ai.onnx.preview.training.Gradient<xs = ["x", "z"], y = "loss">(x, z)
+}} }})",
+        tested.nodes);
+    Problems ignored;  // y needs no type here
+    Model step = join_step(parse_text(text, {.problems = &ignored}), 0);
+    replace_gradients(step);
+    eval::Environment environment;
+    environment.emplace(step.graph->inputs()[0], Tensor::of<double>({4}, tested.x));
+    environment.emplace(step.graph->inputs()[1], Tensor::of<double>({4}, tested.z));
+    const auto results = eval::outputs_of(*step.graph, std::move(environment));
+    for (size_t i = 0; i < 4; ++i) {
+      const auto at = static_cast<int64_t>(i);
+      EXPECT_DOUBLE_EQ(results[0].number(at), tested.dx[i]) << tested.name << ", dx " << i;
+      EXPECT_DOUBLE_EQ(results[1].number(at), tested.dz[i]) << tested.name << ", dz " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onward
