@@ -55,6 +55,9 @@ constexpr FormCase kForms[] = {
      "a = Constant<value = int64[0] {}>()\n y = ReduceMean(x)"},
     {"equal parts", 13, "(float[6] x) => (y, z)", "y, z = Split<num_outputs = 2>(x)",
      "y_sizes = Constant<value = int64[2] {3, 3}>()\n y, z = Split(x, y_sizes)"},
+    {"equal parts along the first axis, which nobody names", 13, "(float[6,4] x) => (y, z)",
+     "y, z = Split<num_outputs = 2>(x)",
+     "y_sizes = Constant<value = int64[2] {3, 3}>()\n y, z = Split(x, y_sizes)"},
     {"parts of which the last is smaller", 13, "(float[2,5] x) => (y, z)",
      "y, z = Split<axis = -1, num_outputs = 2>(x)",
      "y_sizes = Constant<value = int64[2] {3, 2}>()\n y, z = Split<axis = -1>(x, y_sizes)"},
@@ -115,6 +118,10 @@ TEST(WriteInOpset, SpellsYoungerOperators) {
       {"LayerNormalization", 16, "(float[2,3] x) => (y, m, d)",
        "s = Constant<value = float[3] {1, 2, -1}>()\n b = Constant<value = float[3] {3, 0, 1}>()\n"
        "y, m, d = LayerNormalization<epsilon = 0.1>(x, s, b)",
+       ""},
+      {"LayerNormalization of the last axis, which nobody names", 16, "(float[2,3] x) => (y, m)",
+       "s = Constant<value = float[3] {1, 2, -1}>()\n r = Constant<value = int64[3] {1, 2, 3}>()\n"
+       "cube = Reshape(x, r)\n y, m = LayerNormalization(cube, s)",
        ""},
       {"LayerNormalization of two axes", 13, "(float[2,3] x) => (y)",
        "s = Constant<value = float[3] {1, 2, -1}>()\n y = LayerNormalization<axis = 0>(x, s)", ""},
