@@ -14,7 +14,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
-.PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz program \
+.PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz mutants program \
         python $(PRESETS) format format-check tidy clean
 
 help:  ## this list
@@ -55,6 +55,10 @@ test-asan: asan ## the tests under AddressSanitizer and UBSan
 
 test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
 	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)
+
+# Tests of the tests: a build of its own, and hours for all. MUTANTS="--folder ops" takes some, --help says more.
+mutants: ## plant mistakes in a copy, one at a time, and list those that no test finds
+	$(TESTS) tools/mutants.py --jobs $(JOBS) $(MUTANTS)
 
 # Timing decides no test; it is measured here, on a machine that should have nothing else to do.
 bench: release ## Onward, PyTorch and ONNX Runtime training side by side (a table, and build/bench.json)
