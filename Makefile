@@ -7,6 +7,8 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
+FUZZ_MINUTES ?= 10
+FUZZ_FIRST ?= 0
 
 BUILD := tools/setup.py build
 TESTS := tools/setup.py tests
@@ -14,8 +16,8 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
-.PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz mutants program \
-        python $(PRESETS) format format-check tidy clean
+.PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz \
+        fuzz-differential mutants program python $(PRESETS) format format-check tidy clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -55,6 +57,11 @@ test-asan: asan ## the tests under AddressSanitizer and UBSan
 
 test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
 	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)
+
+# FUZZ_MINUTES is how long, FUZZ_FIRST the first seed, FUZZ_SEED=N shows what seed N gives and nothing else.
+fuzz-differential: ci ## random graphs: Onward against ONNX Runtime, differences and itself, for FUZZ_MINUTES
+	$(TESTS) env ONWARD=build/ci/onward ONWARD_TOOLS=build/ci/tests sh -c 'exec "$$ONWARD_TEST_PYTHON" -B \
+	  tests/differential/fuzz.py $(if $(FUZZ_SEED),--seed $(FUZZ_SEED),--minutes $(FUZZ_MINUTES) --first $(FUZZ_FIRST))'
 
 # Tests of the tests: a build of its own, and hours for all. MUTANTS="--folder ops" takes some, --help says more.
 mutants: ## plant mistakes in a copy, one at a time, and list those that no test finds

@@ -1,0 +1,75 @@
+"""The fuzzer finds what is planted, and nothing where nothing is."""
+
+import sys
+
+import numpy as np
+import pytest
+from generate import Subject
+from inference import Inference
+from minimise import minimised
+from onnx import parser
+from sides import Sides
+from tally import Tally
+from worker import Worker
+
+GRAPH = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[3] x) => (float[3] a, float[3] c) { a = Relu(x)  b = Tanh(x)  c = Neg(b) }"""
+
+
+@pytest.fixture(scope="module")
+def sides():
+    made = Sides()
+    yield made
+    made.close()
+
+
+def subject():
+    types = {name: ("float", (3,)) for name in "xabc"}
+    return Subject(0, parser.parse_model(GRAPH), {"x": np.array([1, -2, 3], np.float32)}, types, set(), None)
+
+
+def test_nothing_is_found_where_nothing_is(sides):
+    tally = Tally()
+    Inference(sides, tally).check(subject())
+    assert tally.findings == []
+    assert set(tally.comparisons) == {"repeated run", "2 threads", "reference interpreter", "ONNX Runtime"}
+
+
+class Liar:
+    """ONNX Runtime, if Tanh were twice as large."""
+
+    def __init__(self, sides):
+        self.sides = sides
+
+    def __getattr__(self, name):
+        return getattr(self.sides, name)
+
+    def runtime(self, model, inputs):
+        answer = self.sides.runtime(model, inputs)
+        text = model if isinstance(model, bytes) else model.SerializeToString()
+        if b"Tanh" in text:
+            answer.outputs = {name: array * 2 if name in "bc" else array for name, array in answer.outputs.items()}
+        return answer
+
+
+def test_the_node_is_found_and_the_graph_made_small(sides):
+    tally = Tally()
+    liar = Liar(sides)
+    Inference(liar, tally).check(subject())
+    [finding] = tally.findings
+    assert finding.kind == "Tanh (third opinion is ours)"
+    small = minimised(subject(), finding, liar)
+    assert [node.op_type for node in small.model.graph.node] == ["Tanh"]
+
+
+@pytest.mark.parametrize("program, died", [
+    ("import os; os.kill(os.getpid(), 11)", "SIGSEGV in infer"),
+    ("import sys; sys.exit('out of luck')", "exit 1 in infer: out of luck"),
+    ("import time; time.sleep(60)", "hang of more than 1 s in infer"),
+    ("import sys\nfor _ in sys.stdin: print('{\"bug\": \"two and two is five\"}', flush=True)", "bug in infer: two and two is five"),
+])
+def test_a_death_is_an_answer(program, died):
+    worker = Worker([sys.executable, "-c", program], 1)
+    for _ in range(2):  # and the next request is served anew
+        assert worker.ask("infer", b"", {}).died == died
+    worker.stop()

@@ -1,0 +1,124 @@
+"""Comparisons of inference: the fast path with the reference interpreter, with itself on other threads and
+again, and with ONNX Runtime; ONNX's reference evaluator where that has no answer or another one."""
+
+import known
+from compare import differences
+from rounding import slack
+from single_nodes import single_nodes, with_all_outputs
+
+
+class Inference:
+    def __init__(self, sides, tally):
+        self.sides = sides
+        self.tally = tally
+
+    def check(self, subject):
+        """Compares what can be compared; gives nothing, but tells the tally."""
+        model, inputs, tally = subject.model.SerializeToString(), subject.inputs, self.tally
+        fast = self.sides.fast(model, inputs, threads=1, runs=2)
+        if fast.died:
+            tally.finding("death", subject, fast.died)
+            return
+        if fast.refused is not None:
+            self.refusal(subject, fast.refused)
+            return
+        tally.compared("repeated run")
+        if not fast.same_bits:
+            tally.finding("repeat", subject, "two runs on 1 thread differ in bits")
+        self.threads(subject, model, fast)
+        self.reference(subject, model, fast)
+        self.others(subject, model, fast)
+
+    def refusal(self, subject, reason):
+        other = self.sides.runtime(subject.model, subject.inputs)
+        if not other.done:
+            other = self.sides.evaluator(subject.model, subject.inputs)
+        if other.done:
+            self.tally.refusal("infer", subject, reason)
+        else:
+            self.tally.count("refused by all")
+
+    def threads(self, subject, model, fast):
+        two = self.sides.fast(model, subject.inputs, threads=2, runs=2)
+        self.tally.compared("2 threads")
+        if not two.done:
+            self.tally.finding("death", subject, f"on 2 threads: {two.died or two.refused}")
+        elif not two.same_bits:
+            self.tally.finding("repeat", subject, "two runs on 2 threads differ in bits")
+        elif differing := self.unexplained(subject, differences(fast.outputs, two.outputs), fast, two):
+            self.tally.finding("threads", subject, str(differing))
+
+    def reference(self, subject, model, fast):
+        reference = self.sides.reference(model, subject.inputs)
+        self.tally.compared("reference interpreter")
+        if not reference.done:
+            self.tally.finding("reference", subject, reference.died or f"refused: {reference.refused}")
+        elif differing := self.unexplained(subject, differences(fast.outputs, reference.outputs), fast, reference):
+            where = self.where(subject, self.sides.fast, self.sides.reference)
+            self.tally.finding("fast path", subject, f"{differing}; alone: {[single.node.op_type for single in where]}")
+
+    def others(self, subject, model, fast):
+        runtime = self.sides.runtime(model, subject.inputs)
+        if runtime.died:
+            self.tally.count("death of ONNX Runtime")
+        if runtime.done:
+            self.tally.compared("ONNX Runtime")
+            self.other(subject, fast, runtime, self.sides.runtime, self.sides.evaluator, known.ONNX_RUNTIME, "ONNX Runtime")
+            return
+        evaluated = self.sides.evaluator(model, subject.inputs)
+        if evaluated.done:
+            self.tally.compared("reference evaluator")
+            self.other(subject, fast, evaluated, self.sides.evaluator, self.sides.runtime, known.REFERENCE_EVALUATOR,
+                       "the reference evaluator")
+        else:
+            self.tally.count("neither ONNX Runtime nor the evaluator runs it")
+
+    def other(self, subject, fast, other, side, third, table, name):
+        found = differences(fast.outputs, other.outputs, only_kinds=subject.random)
+        if not (differing := self.unexplained(subject, found, fast, other)):
+            return
+        guilty = list(self.where(subject, self.sides.fast, side))
+        if not guilty:
+            self.tally.finding("whole graph", subject, f"{name}: {differing}, but no node alone")
+        for single in guilty:
+            entry = known.find(known.UNDEFINED, single) or known.find(table, single)
+            if entry:
+                self.tally.known(name, entry)
+                continue
+            ours, theirs = self.sides.fast(single.model, single.fed), side(single.model, single.fed)
+            judge = third(single.model, single.fed)
+            verdict = "no third opinion"
+            if judge.done:
+                with_us = not differences(ours.outputs, judge.outputs)
+                with_them = not differences(theirs.outputs, judge.outputs)
+                verdict = {(True, False): "third opinion is ours", (False, True): "third opinion is theirs",
+                           (True, True): "third opinion between", (False, False): "three opinions"}[with_us, with_them]
+            what = differences(ours.outputs, theirs.outputs)
+            kinds = [None if array is None else f"{array.dtype}{list(array.shape)}" for array in single.inputs]
+            self.tally.finding(f"{single.node.op_type} ({verdict})", subject, f"{name} in {single.node.op_type} of opset "
+                               f"{single.opset} on {kinds}: {list(what.values())}")
+
+    def unexplained(self, subject, found, left, right):
+        """The differences that rounding does not explain."""
+        if not found:
+            return {}
+        exact = self.sides.reference(subject.model, subject.inputs)
+        if not exact.done:
+            return found
+        room = slack(lambda model: self.sides.reference(model, subject.inputs), subject.model, subject.types,
+                     exact.outputs, subject.seed)
+        if room is None:
+            return found
+        rest = differences(left.outputs, right.outputs, room, subject.random)
+        self.tally.count("differences that rounding explains", len(found) - len(rest.keys() & found.keys()))
+        return rest
+
+    def where(self, subject, left, right):
+        """The nodes of which the two differ, given the same inputs."""
+        everything = self.sides.reference(with_all_outputs(subject.model, subject.types), subject.inputs)
+        if not everything.done:
+            return
+        for single in single_nodes(subject, everything.outputs):
+            a, b = left(single.model, single.fed), right(single.model, single.fed)
+            if a.done and b.done and differences(a.outputs, b.outputs, only_kinds=subject.random):
+                yield single

@@ -1,0 +1,17 @@
+"""Refusals of Onward that are meant: part of its first line, and why."""
+
+import re
+
+EXPLAINED = [
+    (r"^the reduction '(mul|max|min)' is not there yet", "ScatterElements computes only the reductions none and add"),
+    (r"^only the reduction 'add' has a gradient", "of ScatterElements' reductions only add has a gradient rule"),
+    (r"^no gradient of 'loss' reaches", "an operator on the way has no gradient by nature"),
+    (r"^opset 1[3-9] can't say the step", "the step needs what only newer opsets say"),
+]
+
+
+def explanation(reason):
+    for pattern, why in EXPLAINED:
+        if re.search(pattern, reason):
+            return why
+    return None

@@ -1,0 +1,160 @@
+"""Comparisons of training steps: gradients with differences, the fast path with the reference interpreter and
+with itself, and the lowered step, run by ONNX Runtime, with the fast path's."""
+
+import numpy as np
+import onnx
+from compare import differences
+from generate import Subject
+from onnx import numpy_helper
+from rounding import slack
+from training_model import NothingToTrain, in_double, training_model
+
+OPSETS = [0, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28]
+STEPS = [1e-4, 1e-5, 1e-6]
+TOLERANCE = 3e-6
+
+
+class Training:
+    def __init__(self, sides, tally):
+        self.sides = sides
+        self.tally = tally
+
+    def check(self, subject):
+        try:
+            model, xs = training_model(subject)
+        except NothingToTrain:
+            self.tally.count("nothing to train")
+            return
+        tally = self.tally
+        fast = self.sides.step(model, subject.inputs, threads=1, runs=2)
+        if fast.died:
+            tally.finding("death", subject, fast.died)
+            return
+        if fast.refused is not None:
+            if "became" in fast.refused:
+                tally.count("a loss that is not finite")
+            else:
+                tally.refusal("step", subject, fast.refused)
+            return
+        tally.compared("repeated step")
+        if not fast.same_bits:
+            tally.finding("repeat", subject, "two steps on 1 thread differ in bits")
+        step = Subject(subject.seed, model, subject.inputs, subject.types, set(), subject.smooth)
+        self.threads(step, fast)
+        self.reference(step, fast)
+        self.gradients(step, xs)
+        self.lowered(step, fast)
+
+    def threads(self, subject, fast):
+        two = self.sides.step(subject.model, subject.inputs, threads=2, runs=2)
+        self.tally.compared("step on 2 threads")
+        if not two.done:
+            self.tally.finding("death", subject, f"on 2 threads: {two.died or two.refused}")
+        elif not two.same_bits:
+            self.tally.finding("repeat", subject, "two steps on 2 threads differ in bits")
+        elif found := self.unexplained(subject, fast, two):
+            self.tally.finding("threads", subject, str(found))
+
+    def reference(self, subject, fast):
+        reference = self.sides.reference_step(subject.model, subject.inputs)
+        self.tally.compared("step on the reference interpreter")
+        if not reference.done:
+            self.tally.finding("reference", subject, reference.died or f"refused: {reference.refused}")
+        elif found := self.unexplained(subject, fast, reference):
+            self.tally.finding("fast step", subject, str(found))
+
+    def unexplained(self, subject, left, right):
+        if not (found := differences(left.outputs, right.outputs)):
+            return found
+        exact = self.sides.reference_step(subject.model, subject.inputs)
+        room = exact.done and slack(lambda model: self.sides.reference_step(model, subject.inputs), subject.model,
+                                    subject.types, exact.outputs, subject.seed)
+        if not room:
+            return found
+        rest = differences(left.outputs, right.outputs, room)
+        self.tally.count("differences that rounding explains", len(found) - len(rest))
+        return rest
+
+    def gradients(self, subject, xs):
+        """The gradients of the fast path in double against central differences along one direction."""
+        model = in_double(subject.model)
+        inputs = {name: array.astype(np.float64) if array.dtype == np.float32 else array
+                  for name, array in subject.inputs.items()}
+        fast = self.sides.step(model, inputs, threads=1)
+        if not fast.done:
+            self.tally.finding("in double", subject, fast.died or fast.refused)
+            return
+        self.tally.compared("gradients in double")
+        numbers = np.random.default_rng(subject.seed + 2)
+        tensors = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        at = {x: inputs[x] if x in inputs else tensors[x] for x in xs}
+        along = {x: numbers.uniform(-1, 1, array.shape) for x, array in at.items()}
+        products = [np.sum(fast.outputs[f"d_{x}"] * along[x]) for x in xs]
+        slope, scale = sum(products), max(1.0, *[np.sum(np.abs(fast.outputs[f"d_{x}"] * along[x])) for x in xs])
+
+        def loss(step):
+            answer = self.sides.reference_step(*moved(model, inputs, {x: at[x] + step * along[x] for x in xs}))
+            return float(answer.outputs["loss"]) if answer.done else np.nan
+
+        middle, seen = loss(0), []
+        for step in STEPS:
+            up, down = loss(step), loss(-step)
+            forward, backward, central = (up - middle) / step, (middle - down) / step, (up - down) / (2 * step)
+            rounding = 1e-14 * max(1.0, abs(middle)) / step
+            if abs(central - slope) <= TOLERANCE * scale + 10 * rounding:
+                return
+            seen.append((forward, backward, central))
+        spread = max(abs(a[2] - b[2]) for a in seen for b in seen)
+        kink = max(abs(forward - backward) for forward, backward, _ in seen[-2:])
+        if not np.isfinite(spread + kink) or max(spread, kink) > 0.2 * abs(seen[-1][2] - slope):
+            self.tally.count("differences across a kink")
+            return
+        self.tally.finding("gradient", subject, f"{slope} along a direction, differences say {seen[-1][2]}")
+
+    def lowered(self, subject, fast):
+        opset = OPSETS[subject.seed // 2 % len(OPSETS)]
+        lowered = self.sides.lower(subject.model, opset)
+        if lowered.died:
+            self.tally.finding("death", subject, lowered.died)
+            return
+        if lowered.refused is not None:
+            self.tally.refusal(f"lower to opset {opset}" if opset else "lower", subject, lowered.refused)
+            return
+        model = onnx.ModelProto.FromString(lowered.model)
+        self.tally.compared("lowered step by ONNX's checker")
+        try:
+            onnx.checker.check_model(with_shapes(model, {**subject.inputs, **fast.outputs}), full_check=True)
+        except Exception as failure:
+            self.tally.finding("checker", subject, f"opset {opset}: {failure}")
+        if {node.domain for node in model.graph.node} - {"", "ai.onnx.ml"}:
+            self.tally.finding("domain", subject, f"opset {opset}: operators of other domains")
+        for side, name in ((self.sides.runtime, "ONNX Runtime"), (self.sides.evaluator, "the reference evaluator")):
+            answer = side(model, subject.inputs)
+            if answer.done:
+                break
+        else:
+            self.tally.count("a lowered step that neither ONNX Runtime nor the evaluator runs")
+            return
+        self.tally.compared(f"lowered step by {name}")
+        if found := self.unexplained(subject, fast, answer):
+            self.tally.finding("lowered", subject, f"opset {opset}, {name}: {found}")
+
+
+def moved(model, inputs, at):
+    """The model and its inputs with other values of some."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    for tensor in model.graph.initializer:
+        if tensor.name in at and tensor.name not in inputs:
+            tensor.CopyFrom(numpy_helper.from_array(at[tensor.name], tensor.name))
+    return model, {name: at.get(name, array) for name, array in inputs.items()}
+
+
+def with_shapes(model, answers):
+    """ONNX's checker wants a shape of every input and output, though the standard does not."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    for value in [*model.graph.input, *model.graph.output]:
+        if not value.type.tensor_type.HasField("shape") and value.name in answers:
+            value.type.tensor_type.shape.SetInParent()
+            for size in answers[value.name].shape:
+                value.type.tensor_type.shape.dim.add(dim_value=size)
+    return model
