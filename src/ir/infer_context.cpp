@@ -118,6 +118,14 @@ Tensor to_tensor(const PartialTensor& partial) {
                             std::make_shared<const std::string>(std::move(bytes)));
 }
 
+/// The rule of Pad reads axes as int64, though int32 is allowed too.
+Tensor as_rule_reads(const Node& node, size_t index, const Tensor& tensor) {
+  if (node.op != "Pad" || index != 3 || tensor.dtype() != DType::i32) return tensor;
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < tensor.size(); ++i) axes.push_back(tensor.integer(i));
+  return Tensor::of(tensor.dims(), axes);
+}
+
 /// Lets a rule for control flow infer the types in one subgraph.
 class SubgraphContext final : public onnx::GraphInferencer {
  public:
@@ -199,10 +207,12 @@ const onnx::TensorProto* NodeContext::getInputData(size_t index) const {
     return nullptr;
   }
   if (constant) {
-    found->second = std::make_unique<onnx::TensorProto>(to_proto(*constant));
+    found->second =
+        std::make_unique<onnx::TensorProto>(to_proto(as_rule_reads(node_, index, *constant)));
   } else if (const auto partial = known_.find(*value);
              partial && partial->rank() <= 1 && partial->all_known()) {
-    found->second = std::make_unique<onnx::TensorProto>(to_proto(to_tensor(*partial)));
+    found->second = std::make_unique<onnx::TensorProto>(
+        to_proto(as_rule_reads(node_, index, to_tensor(*partial))));
   }
   return found->second.get();
 }

@@ -111,6 +111,14 @@ const TypeCase kTypes[] = {
      "g (float[2,6] x, float[4] z) => (y) <int64[1] zero = {0}, int64[1] one = {1}> {\n"
      "n = Shape(z)\n y = Slice(x, zero, n, one) }",
      "y", "f32[2,4]"},
+    {"Pad by axes of 32 bits", 21,
+     "g (float[2,6] x) => (y) <int64[2] pads = {1,2}, int32[1] axes = {-1}> {\n"
+     "y = Pad(x, pads, , axes) }",
+     "y", "f32[2,9]"},
+    {"Pad by computed axes of 32 bits", 21,
+     "g (float[2,6] x) => (y) <int64[2] pads = {1,2}, int64[1] last = {1}> {\n"
+     "axes = Cast<to = 6>(last)\n y = Pad(x, pads, , axes) }",
+     "y", "f32[2,9]"},
     {"a piece of a split shape", 21,
      "g (float[2,6] x) => (y) <int64[2] sizes = {1,1}> {\n"
      "s = Shape(x)\n a, b = Split<axis = 0>(s, sizes)\n y = ConstantOfShape(b) }",
