@@ -54,17 +54,26 @@ class Inference:
         if not reference.done:
             self.tally.finding("reference", subject, reference.died or f"refused: {reference.refused}")
         elif differing := self.unexplained(subject, differences(fast.outputs, reference.outputs), fast, reference):
-            where = self.where(subject, self.sides.fast, self.sides.reference)
-            self.tally.finding("fast path", subject, f"{differing}; alone: {[single.node.op_type for single in where]}")
+            guilty = list(self.where(subject, self.sides.fast, self.sides.reference))
+            entries = [known.find(known.FAST_PATH, single.site()) for single in guilty]
+            if guilty and all(entries):
+                self.tally.known("Onward's fast path", entries[0])
+            else:
+                alone = [single.node.op_type for single in guilty]
+                self.tally.finding("fast path", subject, f"{differing}; alone: {alone}")
 
     def others(self, subject, model, fast):
-        runtime = self.sides.runtime(model, subject.inputs)
-        if runtime.died:
-            self.tally.count("death of ONNX Runtime")
-        if runtime.done:
-            self.tally.compared("ONNX Runtime")
-            self.other(subject, fast, runtime, self.sides.runtime, self.sides.evaluator, known.ONNX_RUNTIME, "ONNX Runtime")
-            return
+        if entry := known.trap(subject.model, subject.inputs, subject.types):
+            self.tally.known("ONNX Runtime", entry)
+        else:
+            runtime = self.sides.runtime(model, subject.inputs)
+            if runtime.died:
+                self.tally.count("death of ONNX Runtime")
+            if runtime.done:
+                self.tally.compared("ONNX Runtime")
+                self.other(subject, fast, runtime, self.sides.runtime, self.sides.evaluator, known.ONNX_RUNTIME,
+                           "ONNX Runtime")
+                return
         evaluated = self.sides.evaluator(model, subject.inputs)
         if evaluated.done:
             self.tally.compared("reference evaluator")
@@ -81,7 +90,7 @@ class Inference:
         if not guilty:
             self.tally.finding("whole graph", subject, f"{name}: {differing}, but no node alone")
         for single in guilty:
-            entry = known.find(known.UNDEFINED, single) or known.find(table, single)
+            entry = known.find(known.UNDEFINED + table, single.site())
             if entry:
                 self.tally.known(name, entry)
                 continue

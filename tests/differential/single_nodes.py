@@ -1,9 +1,11 @@
 """Looking for the node that makes a difference: each node of a graph alone, on the values that it has there."""
 
+import collections
 import dataclasses
 
 import onnx
 import values
+from known import Site
 from onnx import helper, numpy_helper
 
 
@@ -14,7 +16,10 @@ class SingleNode:
     model: onnx.ModelProto
     inputs: list  # arrays, None for one that is left out
     fed: dict
-    types: dict
+
+    def site(self):
+        types = [None if array is None else values.NAMES.get(array.dtype) for array in self.inputs]
+        return Site(self.node, self.opset, self.inputs, types, collections.Counter(self.node.input))
 
 
 def with_all_outputs(model, types):
@@ -51,4 +56,4 @@ def single_nodes(subject, arrays):
         ir = max(4, subject.model.ir_version)
         model = helper.make_model(graph, opset_imports=subject.model.opset_import, ir_version=ir)
         inputs = [arrays[name] if name else None for name in node.input]
-        yield SingleNode(node, subject.opset, model, inputs, fed, subject.types)
+        yield SingleNode(node, subject.opset, model, inputs, fed)
