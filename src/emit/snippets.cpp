@@ -124,20 +124,22 @@ def pad(x, pads, axes=None, mode="constant", value=0):
      {},
      R"(
 def take_slices(x, starts, ends, axes=None, steps=None):
-    """Python's slices along several axes, with negative steps too."""
+    """Slices along several axes. Backwards from before the beginning is from the first element."""
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     for start, end, axis, step in zip(starts, ends, axes, steps):
+        start = max(start, -x.shape[axis]) if step < 0 else start
         at = range(*slice(start, end, step).indices(x.shape[axis]))
         x = x.index_select(axis, torch.tensor(list(at), dtype=torch.int64, device=x.device))
     return x
 )",
      R"(
 def take_slices(x, starts, ends, axes=None, steps=None):
-    """Python's slices along several axes, with negative steps too."""
+    """Slices along several axes. Backwards from before the beginning is from the first element."""
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     for start, end, axis, step in zip(starts, ends, axes, steps):
+        start = max(start, -x.shape[axis]) if step < 0 else start
         at = range(*slice(start, end, step).indices(x.shape[axis]))
         x = ops.take(x, np.array(at, dtype="int64"), axis=axis)
     return x

@@ -78,7 +78,9 @@ AxisSlice axis_slice(int64_t start, int64_t end, int64_t step, int64_t dim) {
     const int64_t stop = std::clamp<int64_t>(from_front(end), 0, dim);
     return {begin, step, stop > begin ? (stop - begin - 1) / step + 1 : 0};
   }
-  const int64_t begin = std::clamp<int64_t>(from_front(start), -1, dim - 1);
+  // A begin before the first element is the first one; with no elements there is nothing to clamp
+  // to.
+  const int64_t begin = std::min(std::max<int64_t>(from_front(start), 0), dim - 1);
   const int64_t stop = std::clamp<int64_t>(from_front(end), -1, dim - 1);
   // Written so that the smallest step there is does not overflow when it is negated.
   return {begin, step, begin > stop ? (stop - begin + 1) / step + 1 : 0};

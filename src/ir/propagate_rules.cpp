@@ -195,13 +195,12 @@ struct Cut {
 };
 
 Cut cut(int64_t start, int64_t end, int64_t step, int64_t size) {
-  const auto clamped = [&](int64_t place) {
+  const auto clamped = [&](int64_t place, int64_t low) {
     if (place < 0) place += size;
-    return step > 0 ? std::clamp<int64_t>(place, 0, size)
-                    : std::clamp<int64_t>(place, -1, size - 1);
+    return std::min(std::max(place, low), step > 0 ? size : size - 1);
   };
-  const int64_t first = clamped(start);
-  const int64_t length = step > 0 ? clamped(end) - first : first - clamped(end);
+  const int64_t first = clamped(start, 0), last = clamped(end, step > 0 ? 0 : -1);
+  const int64_t length = step > 0 ? last - first : first - last;
   // A step as long as the dimension takes one element; longer ones only invite overflow.
   const int64_t stride = std::min(step > 0 ? step : step < -size ? size + 1 : -step, size + 1);
   return {first, step > 0 ? stride : -stride, length <= 0 ? 0 : (length + stride - 1) / stride};

@@ -111,6 +111,11 @@ const TypeCase kTypes[] = {
      "g (float[2,6] x, float[4] z) => (y) <int64[1] zero = {0}, int64[1] one = {1}> {\n"
      "n = Shape(z)\n y = Slice(x, zero, n, one) }",
      "y", "f32[2,4]"},
+    {"a shape sliced backwards from before its beginning", 21,
+     "g (float[2,6] x) => (y) <int64[1] a = {-5}, int64[1] b = {-9}, int64[1] zero = {0}, int64[1] "
+     "back = {-1}> {\n"
+     "s = Shape(x)\n t = Slice(s, a, b, zero, back)\n y = ConstantOfShape(t) }",
+     "y", "f32[2]"},
     {"Pad by axes of 32 bits", 21,
      "g (float[2,6] x) => (y) <int64[2] pads = {1,2}, int32[1] axes = {-1}> {\n"
      "y = Pad(x, pads, , axes) }",

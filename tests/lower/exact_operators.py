@@ -104,4 +104,18 @@ class Pad(OpRun):
         return (np.pad(x, width, mode=mode),)
 
 
-EXACT_OPERATORS = [ConvTranspose, Erf, Gelu, MaxPool, Pad]
+class Slice(OpRun):
+    """The evaluator's own takes a start before the beginning as Python does, not as the standard."""
+
+    op_domain = ""
+
+    def _run(self, x, starts, ends, axes=None, steps=None):
+        axes = range(len(starts)) if axes is None else axes
+        steps = [1] * len(starts) if steps is None else steps
+        where = [slice(None)] * x.ndim
+        for start, end, axis, step in zip(map(int, starts), map(int, ends), axes, map(int, steps)):
+            where[axis] = slice(max(start, -x.shape[axis]) if step < 0 else start, end, step)
+        return (x[tuple(where)],)
+
+
+EXACT_OPERATORS = [ConvTranspose, Erf, Gelu, MaxPool, Pad, Slice]

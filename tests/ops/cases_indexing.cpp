@@ -39,6 +39,10 @@ const Case kCases[] = {
      "y = Slice(x, starts, ends, axes, steps)",
      {f64("x", {4, 5}), i64("starts", {0, -1}), i64("ends", {4, -6}), i64("axes", {0, 1}),
       i64("steps", {2, -2})}},
+    {"Slice backwards from before the beginning",
+     "y = Slice(x, starts, ends, axes, steps)",
+     {f64("x", {4, 3}), i64("starts", {-6}), i64("ends", {-9}), i64("axes", {0}),
+      i64("steps", {-2})}},
     Case{"Split", "y, z = Split<num_outputs = 2>(x)", {f64("x", {4, 3})}}.giving({"y", "z"}),
     Case{"Split unevenly", "y, z = Split<num_outputs = 2, axis = -1>(x)", {f64("x", {2, 3})}}
         .giving({"y", "z"}),
