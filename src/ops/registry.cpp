@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "ops/families.h"
@@ -6,7 +7,10 @@ namespace onward {
 
 Expr VjpContext::demanded_output(size_t index, DType dtype) const {
   if (Value* present = node_.output(index)) return builder_.expr(present);
-  const std::string wanted = node_.output(0)->name() + "_" + std::to_string(index);
+  // The first output itself may be left out.
+  const auto& named =
+      *std::ranges::find_if(node_.outputs(), [](const auto& each) { return !!each; });
+  const std::string wanted = named->name() + "_" + std::to_string(index);
   return builder_.expr(node_.set_output(index, names_.fresh(wanted), Type::tensor(dtype)));
 }
 

@@ -50,6 +50,7 @@ const Case kCases[] = {
          "y, z = Split<axis = 1>(x, lengths)",
          {f64("x", {2, 5}), i64("lengths", {2, 3})}}
         .giving({"y", "z"}),
+    {"Split without its first part", "\"\", y = Split<num_outputs = 2>(x)", {f64("x", {4, 3})}},
     {"Split in part", "z, y = Split<num_outputs = 2>(x)", {f64("x", {4, 3})}},
     Case{"OneHot",
          "y = OneHot(i, depth, values)",
