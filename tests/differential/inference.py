@@ -17,7 +17,7 @@ class Inference:
         model, inputs, tally = subject.model.SerializeToString(), subject.inputs, self.tally
         fast = self.sides.fast(model, inputs, threads=1, runs=2)
         if fast.died:
-            tally.finding("death", subject, fast.died)
+            tally.death(subject, fast.died)
             return
         if fast.refused is not None:
             self.refusal(subject, fast.refused)
@@ -42,7 +42,7 @@ class Inference:
         two = self.sides.fast(model, subject.inputs, threads=2, runs=2)
         self.tally.compared("2 threads")
         if not two.done:
-            self.tally.finding("death", subject, f"on 2 threads: {two.died or two.refused}")
+            self.tally.death(subject, two.died or f"refusal on 2 threads: {two.refused}")
         elif not two.same_bits:
             self.tally.finding("repeat", subject, "two runs on 2 threads differ in bits")
         elif differing := self.unexplained(subject, differences(fast.outputs, two.outputs), fast, two):

@@ -7,6 +7,7 @@ EXPLAINED = [
     (r"^only the reduction 'add' has a gradient", "of ScatterElements' reductions only add has a gradient rule"),
     (r"^no gradient of 'loss' reaches", "an operator on the way has no gradient by nature"),
     (r"^the rank of '.*' must be known\n.*\n.*must declare the shapes", "ranks are declared, where a step is lowered"),
+    (r"can't be lifted: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
     (r"Erf of opset (9|1[012]) can't be lifted: .* is of type u?int", "Erf takes integers only up to opset 12"),
     (r"^opset 1[3-9] can't say the step", "the step needs what only newer opsets say"),
 ]

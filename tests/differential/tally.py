@@ -53,5 +53,9 @@ class Tally:
         else:
             self.finding("refusal", subject, f"{verb}: {reason}")
 
+    def death(self, subject, how):
+        """`how` begins with the signal, or says that it was a bug or a hang."""
+        self.finding(f"death by {how.split()[0]}", subject, how)
+
     def finding(self, kind, subject, detail):
         self.findings.append(Finding(kind, subject.seed, detail))

@@ -29,7 +29,7 @@ class Training:
         tally = self.tally
         fast = self.sides.step(model, subject.inputs, threads=1, runs=2)
         if fast.died:
-            tally.finding("death", subject, fast.died)
+            tally.death(subject, fast.died)
             return
         if fast.refused is not None:
             if "became" in fast.refused:
@@ -50,7 +50,7 @@ class Training:
         two = self.sides.step(subject.model, subject.inputs, threads=2, runs=2)
         self.tally.compared("step on 2 threads")
         if not two.done:
-            self.tally.finding("death", subject, f"on 2 threads: {two.died or two.refused}")
+            self.tally.death(subject, two.died or f"refusal on 2 threads: {two.refused}")
         elif not two.same_bits:
             self.tally.finding("repeat", subject, "two steps on 2 threads differ in bits")
         elif found := self.unexplained(subject, fast, two):
@@ -116,7 +116,7 @@ class Training:
         opset = OPSETS[subject.seed // 2 % len(OPSETS)]
         lowered = self.sides.lower(subject.model, opset)
         if lowered.died:
-            self.tally.finding("death", subject, lowered.died)
+            self.tally.death(subject, lowered.died)
             return
         if lowered.refused is not None:
             self.tally.refusal(f"lower to opset {opset}" if opset else "lower", subject, lowered.refused)
