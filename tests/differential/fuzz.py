@@ -23,7 +23,7 @@ from sides import Sides
 from tally import Tally
 from training import Training
 
-ENOUGH_TO_HIT_ALL = 2000  # graphs
+ENOUGH_TO_HIT_ALL = 1000  # graphs
 
 
 def is_smooth(seed):

@@ -65,7 +65,8 @@ def grow(g, among, count):
 
 def check_sizes(g, since):
     for value in g.values[since:]:
-        if value.shape is not None and (np.prod(value.shape, dtype=np.int64) > 20000 or len(value.shape) > 6):
+        if value.shape is not None and (
+                np.prod(value.shape, dtype=np.int64) > 5 * g.most_elements or len(value.shape) > 6):
             raise Unsuitable("size")
 
 
@@ -142,6 +143,7 @@ def generate(seed, smooth=False):
         g.smooth = g.one_of("float", "float", "double")
     else:
         g.special = g.maybe(0.12)
+    g.large = not g.special and g.maybe(0.03)
     names = sorted(OPERATORS.keys() - NOT_SMOOTH if smooth else OPERATORS)
     if g.maybe(0.3):  # a few operators, again and again
         names = g.choices.sample(names, 4)

@@ -9,7 +9,8 @@ import onnx
 import values
 from onnx import helper, numpy_helper
 
-LARGEST = 4096  # elements of a value
+MOST_ELEMENTS = 4096  # of a value that is given
+MOST_IN_LARGE = 100_000  # enough for several threads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,14 +52,15 @@ class Graph:
     """Operators (operators_*.py) draw all their choices from `choices` and `numbers`: a seed gives a graph.
 
     A smooth graph is one to be differentiated: all of its floats have the type `float`, and its values
-    stay where functions are finite."""
+    stay where functions are finite. A large one is work for several threads."""
 
-    def __init__(self, seed, opset, smooth=None, special=False):
+    def __init__(self, seed, opset, smooth=None, special=False, large=False):
         self.choices = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
         self.opset = opset
         self.smooth = smooth
         self.special = special
+        self.large = large
         self.values = []
         self.leaves = {}  # name: kind, one of input, initializer, default (an input that has a default)
         self.nodes = []
@@ -89,13 +91,19 @@ class Graph:
     def dim(self, smallest=0):
         if smallest == 0 and not self.smooth and self.maybe(0.03):
             return 0
+        if self.large:
+            return self.choices.choice([3, 8, 16, 32, 50, 64])
         return max(smallest, self.choices.choices([1, 2, 3, 4, 5, 7, 8, 17], [6, 8, 8, 6, 4, 2, 2, 1])[0])
+
+    @property
+    def most_elements(self):
+        return MOST_IN_LARGE if self.large else MOST_ELEMENTS
 
     def shape(self, rank=None, smallest=0):
         if rank is None:
             rank = self.choices.choices([0, 1, 2, 3, 4, 5], [2, 5, 8, 6, 4, 2])[0]
         shape = [self.dim(smallest) for _ in range(rank)]
-        while np.prod(shape, dtype=np.int64) > LARGEST:
+        while np.prod(shape, dtype=np.int64) > self.most_elements:
             shape[shape.index(max(shape))] //= 2
         return tuple(shape)
 
