@@ -45,6 +45,8 @@ TEST(Dataset, FingerprintTellsDataApart) {
   EXPECT_NE(first, print({{"y", f32({4, 2})}}));
   EXPECT_NE(first, print({{"x", f32({8, 1})}}));
   EXPECT_NE(first, print({{"x", Tensor::of<float>({4, 2}, {0, 1, 2, 3, 4, 5, 7, 6})}}));
+  EXPECT_NE(print({{"x", Tensor::of<uint8_t>({11}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}}),
+            print({{"x", Tensor::of<uint8_t>({11}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12})}}));
   EXPECT_NE(print({{"x", Tensor::of_strings({2}, {"ab", "c"})}}),
             print({{"x", Tensor::of_strings({2}, {"a", "bc"})}}));
 }
@@ -118,6 +120,7 @@ TEST(Idx, RefusesHostileFiles) {
   EXPECT_EQ(parse("PK\x03\x04"), "it is no IDX file");
   EXPECT_NE(parse(std::string("\0\0\x0d\1\0\0\0\1", 8)).find("element type 13"), std::string::npos);
   EXPECT_EQ(parse(std::string("\0\0\x08\xff\0\0", 6)), "it is cut off");
+  EXPECT_NE(parse(idx(std::string("\1\2\3\4", 4), "x")).find("says [16909060]"), std::string::npos);
   const std::string four_gigabytes("\xff\xff\xff\xff", 4);
   EXPECT_NE(parse(idx(four_gigabytes, "x")).find("holds 1 bytes"), std::string::npos);
   EXPECT_NE(parse(idx(four_gigabytes + four_gigabytes + four_gigabytes, "")).find("overflows"),
