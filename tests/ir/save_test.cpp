@@ -115,6 +115,46 @@ TEST(Save, PutsLargeTensorsBesideTheModelOnRequest) {
                          initializer(model, "w")->tensor()->bytes()));
 }
 
+TEST(Save, LeavesTheDataOfAnOlderModelAlone) {
+  const TemporaryFolder folder;
+  Model model = parse_text(kModel);
+  save(model, folder.path() / "m.onnx", {.external_data = true});
+  fs::copy_file(folder.path() / "m.onnx", folder.path() / "older.onnx");
+  model.graph->set_initializer(initializer(model, "b"),
+                               Tensor::of<float>({600}, std::vector<float>(600, 2.0F)));
+  save(model, folder.path() / "m.onnx", {.external_data = true});
+  const Model newer = load(folder.path() / "m.onnx"), older = load(folder.path() / "older.onnx");
+  EXPECT_EQ(initializer(newer, "b")->tensor()->number(0), 2);
+  EXPECT_EQ(initializer(older, "b")->tensor()->number(0), 0.25);
+}
+
+TEST(Save, GivesTheRightsThatOtherNewFilesHave) {
+  const TemporaryFolder folder;
+  save(parse_text(kModel), folder.path() / "m.onnx");
+  std::ofstream(folder.path() / "other") << "a file";
+  EXPECT_EQ(fs::status(folder.path() / "m.onnx").permissions(),
+            fs::status(folder.path() / "other").permissions());
+}
+
+TEST(Save, RefusesANodeThatMeansSomethingElseInTheModelsOpset) {
+  Model model = parse_text(kModel);
+  Value* y = model.graph->outputs()[0];
+  Node* same = model.graph->add_node("Neg", {y});
+  same->opset = 13;
+  model.graph->add_output(same->add_output("negative", Type::tensor(DType::f32)));
+  EXPECT_NO_THROW(to_bytes(model)) << "Neg is the same since opset 13";
+  Node* sum = model.graph->add_node("BatchNormalization", {y, y, y, y, y});
+  sum->opset = 13;
+  sum->add_output("normalized", Type::tensor(DType::f32));
+  try {
+    to_bytes(model);
+    FAIL() << "was saved";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("version 13 of its operator set"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Save, KeepsDataThatLiesInTheSameFolder) {
   const TemporaryFolder folder;
   save(parse_text(kModel), folder.path() / "a.onnx", {.external_data = true});
