@@ -167,17 +167,27 @@ TEST(LowerStep, NamesStateByItsRole) {
 }
 
 TEST(LowerStep, SaysWhereRandomNumbersDiffer) {
-  const Model model = parse_text(training(
-      R"(() => (float[2,3] w_new) {
-    n = RandomNormalLike<seed = 3.0>(w)
-    w_new = Add(w, n)
-  })",
-      "w <- w_new"));
-  const LoweredStep lowered = lower_step(model, 0);
-  ASSERT_EQ(lowered.notes.size(), 1U);
-  EXPECT_EQ(lowered.notes[0],
-            "node 'n' (RandomNormalLike) draws the random numbers of the runtime, which are others "
-            "than Onward's");
+  struct Drawing {
+    const char* op;
+    const char* node;
+    size_t notes;
+  };
+  for (const Drawing& tested :
+       {Drawing{"RandomNormalLike", "n = RandomNormalLike<seed = 3.0>(w)", 1},
+        Drawing{"Dropout", "n = Dropout(w, half, on)", 1},
+        Drawing{"Dropout", "n = Dropout(w, half)", 0}}) {
+    const Model model = parse_text(
+        training(std::string("() => (float[2,3] w_new) <float half = {0.5}, bool on = {1}> { ") +
+                     tested.node + " w_new = Add(w, n) }",
+                 "w <- w_new"));
+    const LoweredStep lowered = lower_step(model, 0);
+    ASSERT_EQ(lowered.notes.size(), tested.notes) << tested.node;
+    if (tested.notes == 0) continue;
+    EXPECT_EQ(lowered.notes[0],
+              fmt::format("node 'n' ({}) draws the random numbers of the runtime, which are others "
+                          "than Onward's",
+                          tested.op));
+  }
 }
 
 struct RefusalCase {

@@ -123,6 +123,12 @@ TEST(WriteInOpset, SpellsYoungerOperators) {
        "s = Constant<value = float[3] {1, 2, -1}>()\n r = Constant<value = int64[3] {1, 2, 3}>()\n"
        "cube = Reshape(x, r)\n y, m = LayerNormalization(cube, s)",
        ""},
+      {"LayerNormalization of small floats, whose squares would overflow", 16,
+       "(float[2,3] x) => (y)",
+       "k = Constant<value = float {20000}>()\n one = Constant<value = float {1}>()\n"
+       "large = Mul(x, k)\n small = Cast<to = 10>(large)\n s = Cast<to = 10>(one)\n"
+       "n = LayerNormalization(small, s)\n y = Cast<to = 1>(n)",
+       ""},
       {"LayerNormalization of two axes", 13, "(float[2,3] x) => (y)",
        "s = Constant<value = float[3] {1, 2, -1}>()\n y = LayerNormalization<axis = 0>(x, s)", ""},
   };
