@@ -7,6 +7,7 @@
 
 #include "ir/infer.h"
 #include "ir/load.h"
+#include "ir/rewrite.h"
 #include "ir/save.h"
 #include "ir/text.h"
 #include "recipe/recipe_json.h"
@@ -156,6 +157,13 @@ const Damage kDamages[] = {
      [](Model& model) {
        for (const auto& node : model.training[0].algorithm->nodes()) {
          if (node->op == "Sqrt") return node->set_op("Exp");
+       }
+     }},
+    {"another_attribute",
+     [](Model& model) {
+       for (const auto& node : model.training[0].algorithm->nodes()) {
+         if (node->op != "SoftmaxCrossEntropyLoss") continue;
+         set_attribute(*node, "reduction", std::string("sum"));
        }
      }},
     {"a_binding_less", [](Model& model) { model.training[0].update_bindings.pop_back(); }},

@@ -386,6 +386,24 @@ TEST(TrainingForwardTest, DropoutDropsOnlyWhileTraining) {
   EXPECT_EQ(notes.back(), "1 Dropout node drops nothing while training");
 }
 
+TEST(TrainingForwardTest, DropoutKeepsItsRatio) {
+  const Model model = prepare(
+      model_of(
+          std::string(kHeader) +
+          "g (double[N,2] x) => (double[N,2] y) <double[2,2] w = {1, 2, 3, 4}, double r = {0.25}> "
+          "{ h = MatMul(x, w) y = Dropout(h, r) }"),
+      {.loss = LossKind::mse});
+  size_t seen = 0;
+  for (const auto& node : model.training[0].algorithm->nodes()) {
+    if (node->op != "Dropout") continue;
+    ++seen;
+    ASSERT_TRUE(node->input(1));
+    EXPECT_EQ(node->input(1)->tensor()->number(0), 0.25);
+    EXPECT_EQ(node->input(2)->tensor()->integer(0), 1);
+  }
+  EXPECT_EQ(seen, 1U);
+}
+
 TEST(PrepareTest, EveryRecipePassesCheck) {
   for (const Formula formula : {Formula::torch, Formula::keras, Formula::onnx}) {
     for (const OptimizerKind kind :
