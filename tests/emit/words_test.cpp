@@ -1,0 +1,149 @@
+// What an exported source says, word by word, where a wrong word would still run.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "emit/export.h"
+#include "ir/infer.h"
+#include "ir/text.h"
+#include "recipe/recipe.h"
+#include "tests/temporary_folder.h"
+
+namespace onward::emit {
+namespace {
+
+std::string read(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::string source(const Model& model, const ExportOptions& options) {
+  const TemporaryFolder folder;
+  export_model(model, folder.path() / "out", options);
+  return read(folder.path() / "out" / "model.py");
+}
+
+Model model_of(const std::string& graph) {
+  Problems ignored;  // results need no types here
+  Model model =
+      parse_text("<ir_version: 8, opset_import: [\"\" : 17]> g " + graph, {.problems = &ignored});
+  infer_types(model, ignored);
+  return model;
+}
+
+struct Said {
+  const char* name;
+  const char* graph;
+  const char* torch;  // a part of what each says; "" where it is not looked at
+  const char* keras;
+  const char* never = "\n\n\n\n";  // what neither may say
+};
+
+const Said kSaid[] = {
+    {"momentum, of the old or of the new statistics",
+     "(float[N,2] x) => (float[N,2] y) <float[2] s = {1, 1}, float[2] b = {0, 0}, float[2] m = {0, "
+     "0}, "
+     "float[2] v = {1, 1}> { y = BatchNormalization<momentum = 0.7>(x, s, b, m, v) }",
+     "momentum=0.3)", "momentum=0.7,"},
+    {"all digits of an attribute", "(float[N,2] x) => (y) { y = LeakyRelu<alpha = 0.12345678>(x) }",
+     "0.12345678)", "0.12345678)"},
+    {"all digits of an attribute for doubles",
+     "(double[N,2] x) => (y) { y = LeakyRelu<alpha = 0.1>(x) }", "0.10000000149011612)",
+     "0.10000000149011612)"},
+    {"all digits of a number",
+     "(double[N,2] x) => (y) <double c = {0.12345678901234567}> { y = Mul(x, c) }",
+     "0.12345678901234566", "0.12345678901234566"},
+    {"no layer for a product with a factor",
+     "(float[N,2] x) => (y) <float[2,3] w = {1, 2, 3, 4, 5, 6}, float[3] b = {1, 2, 3}> "
+     "{ y = Gemm<alpha = 0.5>(x, w, b) }",
+     "0.5", "0.5", "nn.Linear"},
+    {"no layer for a bias with a factor",
+     "(float[N,2] x) => (y) <float[2,3] w = {1, 2, 3, 4, 5, 6}, float[3] b = {1, 2, 3}> "
+     "{ y = Gemm<beta = 0.5>(x, w, b) }",
+     "0.5", "0.5", "Dense("},
+    {"two layers where one kernel is used in two ways",
+     "(float[N,1,5,5] x) => (y, z) <float[1,1,2,2] w = {1, 2, 3, 4}> "
+     "{ y = Conv(x, w) z = Conv<strides = [2, 2]>(x, w) }",
+     "stride=2", "strides=2"},
+    {"a Dropout that always drops is no layer",
+     "(float[N,2] x) => (y) <float r = {0.25}, bool on = {1}> { y = Dropout(x, r, on) }",
+     "F.dropout", "", "nn.Dropout"},
+    {"pads, the last dimension first",
+     "(float[N,1,5,5] x) => (y) <float[1,1,2,2] w = {1, 2, 3, 4}> { y = Conv<pads = [0, 1, 3, "
+     "2]>(x, w) }",
+     "ZeroPad2d((1, 2, 0, 3))", "ZeroPadding2D(((0, 3), (1, 2)))"},
+    {"the last axis, which nobody names",
+     "(float[2,3,4] x, float[4] s) => (y) { y = LayerNormalization(x, s) }", "x.shape[2:]", "(2,)"},
+    {"the first axis, which nobody names", "(float[4,6] x) => (y, z) { y, z = Split(x) }", "dim=0",
+     "axis=0"},
+    {"the axis of channels, which come last in Keras",
+     "(float[N,1,5,5] x) => (y) <float[2,1,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> "
+     "{ c = Conv(x, w) r = Relu(c) y = Concat<axis = 1>(r, c) }",
+     "dim=1", "axis=3"},
+};
+
+TEST(Words, OfAModel) {
+  for (const Said& tested : kSaid) {
+    const Model model = model_of(tested.graph);
+    const std::string torch = source(model, {.target = Target::torch});
+    EXPECT_NE(torch.find(tested.torch), std::string::npos) << tested.name << "\n" << torch;
+    EXPECT_EQ(torch.find(tested.never), std::string::npos) << tested.name << "\n" << torch;
+    if (std::string(tested.keras).empty()) continue;
+    const std::string keras = source(model, {.target = Target::keras});
+    EXPECT_NE(keras.find(tested.keras), std::string::npos) << tested.name << "\n" << keras;
+    EXPECT_EQ(keras.find(tested.never), std::string::npos) << tested.name << "\n" << keras;
+  }
+}
+
+struct SaidJob {
+  const char* name;
+  Target target;
+  void (*change)(Recipe&);
+  const char* words;
+};
+
+const SaidJob kJobs[] = {
+    {"AdamW without decay, where torch has a default", Target::torch,
+     [](Recipe& recipe) {
+       recipe.optimizer = default_settings(OptimizerKind::adamw, Formula::torch);
+       recipe.optimizer.weight_decay = 0;
+     },
+     "weight_decay=0.0"},
+    {"a rate that decays from the second step on", Target::keras,
+     [](Recipe& recipe) {
+       recipe.optimizer = default_settings(OptimizerKind::adagrad, Formula::torch);
+       recipe.optimizer.rate_decay = 0.1;
+     },
+     "lr / (1 + (t - 1) * 0.1)"},
+    {"statistics that stay", Target::keras, [](Recipe&) {}, "training=False"},
+    {"statistics that change", Target::keras,
+     [](Recipe& recipe) { recipe.batch_norm = BatchNormMode::batch; }, "training=training"},
+    {"the part of the new statistics", Target::torch,
+     [](Recipe& recipe) {
+       recipe.batch_norm = BatchNormMode::batch;
+       recipe.batch_momentum = 0.75;
+     },
+     "momentum=0.25"},
+};
+
+TEST(Words, OfAJob) {
+  for (const SaidJob& tested : kJobs) {
+    Recipe recipe{.loss = LossKind::mse};
+    tested.change(recipe);
+    const Model job = prepare(
+        model_of(
+            "(float[N,2] x) => (float[N,2] y) <float[2,2] w = {1, 2, 3, 4}, float[2] s = {1, 1}, "
+            "float[2] b = {0, 0}, float[2] m = {0, 0}, float[2] v = {1, 1}> "
+            "{ h = MatMul(x, w) y = BatchNormalization(h, s, b, m, v) }"),
+        recipe);
+    const std::string text = source(job, {.target = tested.target, .info = 0});
+    EXPECT_NE(text.find(tested.words), std::string::npos) << tested.name << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace onward::emit
