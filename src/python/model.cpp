@@ -17,6 +17,7 @@
 #include "onward/error.h"
 #include "python/arrays.h"
 #include "python/bindings.h"
+#include "recipe/recipe.h"
 
 namespace onward::python {
 namespace {
@@ -95,6 +96,8 @@ struct InfoDescription {
   std::vector<ValueInfo> outputs;
   nb::dict initialization_bindings;
   nb::dict update_bindings;
+  nb::dict names;
+  nb::dict slots;
 };
 
 nb::dict binding_names(const std::vector<Binding>& bindings) {
@@ -103,6 +106,29 @@ nb::dict binding_names(const std::vector<Binding>& bindings) {
     names[binding.target->name().c_str()] = binding.source->name();
   }
   return names;
+}
+
+/// What a recipe's values are called in this model, which may have had their usual names already.
+void add_names(const Model& model, size_t info, InfoDescription& added) {
+  const auto found = recognise(model, info);
+  if (!found) return;
+  const auto add = [&](const char* role, const Value* value) {
+    if (value) added.names[role] = value->name();
+  };
+  const auto labels = inputs_of(*model.training[info].algorithm);
+  if (found->label) {
+    add("label", found->label);
+  } else if (labels.size() == 1) {
+    added.names["label"] = labels[0].name;
+  }
+  add("loss", found->loss);
+  add("learning_rate", found->learning_rate);
+  add("step", found->step);
+  for (const TrainedTensor& each : found->trained) {
+    nb::dict slots;
+    for (const Slot& slot : each.slots) slots[slot.name.c_str()] = slot.value->name();
+    added.slots[each.parameter->name().c_str()] = slots;
+  }
 }
 
 std::vector<InfoDescription> training_of(const Model& model) {
@@ -115,6 +141,7 @@ std::vector<InfoDescription> training_of(const Model& model) {
     }
     added.initialization_bindings = binding_names(info.initialization_bindings);
     added.update_bindings = binding_names(info.update_bindings);
+    if (info.algorithm) add_names(model, infos.size() - 1, added);
   }
   return infos;
 }
@@ -214,7 +241,17 @@ void bind_model(nb::module_& module) {
               "The tensor that is set, and the output of the initialization that it is set to.")
       .def_ro("update_bindings", &InfoDescription::update_bindings,
               nb::for_getter(nb::sig("def update_bindings(self, /) -> dict[str, str]")),
-              "The tensor that a step changes, and the output that it takes the value of.");
+              "The tensor that a step changes, and the output that it takes the value of.")
+      .def_ro(
+          "names", &InfoDescription::names,
+          nb::for_getter(nb::sig("def names(self, /) -> dict[str, str]")),
+          "What label, loss, learning_rate and step (the count of them) are called here, as far "
+          "as there are such; empty where the training follows no recipe.")
+      .def_ro(
+          "slots", &InfoDescription::slots,
+          nb::for_getter(nb::sig("def slots(self, /) -> dict[str, dict[str, str]]")),
+          "What the optimizer keeps for each trained tensor: the slots' names in the formula, and "
+          "in the model; empty where the training follows no recipe.");
 
   nb::class_<Problem>(module, "Problem", "One thing that is wrong with a model.")
       .def_prop_ro("severity",

@@ -35,6 +35,8 @@ def test_training_infos(linear):
     assert [value.name for value in info.outputs][0] == "loss"
     assert info.update_bindings["w"] == "w_new"
     assert info.initialization_bindings == {}
+    assert info.names == {"label": "label", "loss": "loss", "learning_rate": "R", "step": "T"}
+    assert info.slots == {"w": {"H": "w_squares"}, "b": {"H": "b_squares"}}
 
 
 def test_opsets(linear):

@@ -62,3 +62,23 @@ def test_a_loss_of_one_s_own(mlp):
 def test_wrong_options_are_refused(mlp, options, message):
     with pytest.raises(onward.Error, match=message):
         onward.prepare(mlp, **options)
+
+
+@pytest.mark.parametrize("taken", ["label", "loss", "learning_rate", "step"])
+def test_names_give_way_and_are_told(taken):
+    """A model may have the name of something that a step adds: the training info says what that is called instead."""
+    model = onward.parse(f"""
+        <ir_version: 8, opset_import: ["" : 17]>
+        line (float[N,1] {taken}) => (float[N,1] y) <float[1,1] w = full(1)> {{ y = MatMul({taken}, w) }}
+    """)
+    prepared = onward.prepare(model, loss="mse", optimizer="adam", train=["w"])
+    info = prepared.training[0]
+    assert set(info.names) == {"label", "loss", "learning_rate", "step"}
+    assert info.names[taken] != taken
+    assert all(name == role for role, name in info.names.items() if role != taken)
+    x = np.ones((2, 1), np.float32)
+    trainer = onward.Trainer(prepared)
+    assert trainer.step({taken: x, info.names["label"]: 3 * x})[info.names["loss"]] == 4
+    assert trainer.state()[info.names["step"]] == 1
+    assert set(info.slots["w"]) == {"exp_avg", "exp_avg_sq"}
+    assert np.isclose(trainer.state()[info.slots["w"]["exp_avg"]], -0.4)
