@@ -10,11 +10,19 @@ def _plain(op, **attributes):
     return lambda g, x, name: g.node(op, [x], name, **attributes)
 
 
-# Where a function has a kink its derivative is TensorFlow's: that of relu6 is 0 at 0 and at 6.
+# Where a function has a kink, what is written has TensorFlow's derivative, whatever rule an operator of ONNX that
+# computes the same (Clip, Max, Elu) is differentiated by.
+
 def relu6(g, x, name):
+    """Its derivative is 0 at 0 and at 6."""
     six = g.constant(6, "six")
     below = g.node("Less", [x, six], f"{name}_is_below")
     return g.node("Where", [below, g.node("Relu", [x], f"{name}_relu"), six], name)
+
+
+def at_most(g, x, top, name):
+    """Its derivative is 1 at the top."""
+    return g.node("Where", [g.node("Greater", [x, top], f"{name}_is_above"), top, x], name)
 
 
 def _hard_sigmoid(g, x, name):
@@ -41,13 +49,14 @@ def _gelu(g, x, name):
 
 
 def elu(g, x, name, alpha=1.0):
-    """x above 0, alpha (exp(x) - 1) below, where no large x overflows."""
+    """x above 0, alpha (exp(x) - 1) below, where no large x overflows; its derivative is alpha at 0."""
     zero = g.constant(0, "zero")
-    low = g.node("Exp", [g.node("Clip", [x, "", zero], f"{name}_negative")], f"{name}_exp")
+    positive = g.node("Greater", [x, zero], f"{name}_is_positive")
+    low = g.node("Exp", [g.node("Where", [positive, zero, x], f"{name}_negative")], f"{name}_exp")
     low = g.node("Sub", [low, g.constant(1, "one")], f"{name}_low")
     if alpha != 1:
         low = g.node("Mul", [low, g.constant(alpha, f"{name}_alpha")], f"{name}_scaled")
-    return g.node("Where", [g.node("Greater", [x, zero], f"{name}_is_positive"), x, low], name)
+    return g.node("Where", [positive, x, low], name)
 
 
 a = keras.activations
@@ -63,7 +72,7 @@ def softmax(g, tensor, axis, name, op="Softmax"):
     here = g.axis(tensor, axis)
     made = g.map([tensor], lambda x: g.node(op, [x], name, axis=here))
     if op == "Softmax":
-        made.last, made.last_axis, made.logits = "Softmax", axis % tensor.rank, tensor
+        made.logits = tensor
     return made
 
 
@@ -79,5 +88,5 @@ def activate(g, function, tensor, name, settings):
         raise onward.Error(f"{settings.what} with activation={called} can't be exported: it may be {known}")
     made = g.map([tensor], lambda x: ACTIVATIONS[function](g, x, name))
     if function is a.sigmoid:
-        made.last, made.logits = "Sigmoid", tensor
+        made.logits = tensor
     return made

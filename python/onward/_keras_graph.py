@@ -14,9 +14,15 @@ OPSET, IR_VERSION = 20, 9  # what Gelu needs, and the oldest format that has it
 TYPES = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE, "int32": onnx.TensorProto.INT32,
          "int64": onnx.TensorProto.INT64, "uint8": onnx.TensorProto.UINT8, "int8": onnx.TensorProto.INT8,
          "int16": onnx.TensorProto.INT16, "uint16": onnx.TensorProto.UINT16, "bool": onnx.TensorProto.BOOL}
-# What results of the model and of its steps are called; layers may have these names too, values not.
-OUTPUT, LOGITS = "output", "logits"
-RESERVED = {OUTPUT, LOGITS, "label", "loss"}
+
+class StepNames:
+    """What results, targets and the optimizer's own state are called. Inputs of the model come first: where one has
+    such a name, ours gets a number. All other values of the graph give way.
+    """
+
+    def __init__(self, fresh):
+        self.output, self.logits, self.label, self.loss = (fresh(each) for each in ("output", "logits", "label", "loss"))
+        self.learning_rate, self.iterations = fresh("learning_rate"), fresh("iterations")
 
 
 class Tensor:
@@ -25,8 +31,7 @@ class Tensor:
     def __init__(self, shape, dtype, plain=None, first=None):
         self.shape, self.dtype = tuple(shape), dtype
         self.plain, self.first = plain, first  # in Keras's order, and with channels first
-        # Where a Softmax or Sigmoid made it: which, along which axis, and from which Tensor.
-        self.last, self.last_axis, self.logits = None, None, None
+        self.logits = None  # what a Softmax or Sigmoid made it from
 
     @property
     def rank(self):
@@ -49,7 +54,8 @@ class Graph:
         self.inputs, self.outputs, self.nodes, self.initializers = [], [], [], []
         self.parameters = {}  # by the identity of Keras's variables
         self._constants = {}
-        self._names = set(RESERVED)
+        self._names = set()
+        self.names = None  # once the inputs have theirs
 
     def fresh(self, wanted):
         name, number = wanted, 2
@@ -59,16 +65,22 @@ class Graph:
         return name
 
     def input(self, name, shape, dtype):
-        if name in RESERVED:
-            raise onward.Error(f"an input can't be called '{name}', which is the name of something else in a step")
         name = self.fresh(name)
         self.inputs.append(helper.make_tensor_value_info(name, _type(dtype), _sizes(shape, name)))
         return Tensor(shape, dtype, plain=name)
 
+    def take_step_names(self):
+        """To be called when all inputs are there, and before any other value."""
+        self.names = StepNames(self.fresh)
+
+    def producer(self, name):
+        """The node that gives a value; None for inputs and initializers."""
+        return next((node for node in self.nodes if name in node.output), None)
+
     def output(self, tensor, name):
-        """Makes a tensor a result of a reserved name."""
+        """Makes a tensor a result of that name, which is one of the step's."""
         old = self.plain(tensor)
-        maker = next((node for node in self.nodes if old in node.output), None)
+        maker = self.producer(old)
         if maker is None or any(old == each.name for each in self.outputs):
             self.nodes.append(helper.make_node("Identity", [old], [name], name=name))
         else:
@@ -76,7 +88,7 @@ class Graph:
                 node.input[:] = [name if each == old else each for each in node.input]
             maker.output[:] = [name]
             tensor.plain = name
-        sizes = ["N" if axis == 0 else size for axis, size in enumerate(tensor.shape)]
+        sizes = ["N" if axis == 0 and size is None else size for axis, size in enumerate(tensor.shape)]
         self.outputs.append(helper.make_tensor_value_info(name, _type(tensor.dtype), sizes))
         return name
 

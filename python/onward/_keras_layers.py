@@ -8,7 +8,7 @@ import numpy
 
 import onward
 from onward._importing import warn_if_rounded
-from onward._keras_activations import activate, elu, relu6, softmax
+from onward._keras_activations import activate, at_most, elu, relu6, softmax
 from onward._keras_graph import Tensor
 from onward._keras_shapes import (
     average,
@@ -275,18 +275,30 @@ def _softmax(g, call):
 def _relu(g, call):
     s, name = call.settings, call.name
     top, slope, threshold = s["max_value"], float(s["negative_slope"]), float(s["threshold"])
-    if threshold != 0:
-        s.refuse("threshold", threshold)
-    if top is not None and slope != 0:
-        s.refuse("negative_slope", slope)
-    if top == 6:
-        return g.map([call.x], lambda x: relu6(g, x, name))
-    if top is not None:
-        top = g.constant(float(top), f"{name}_top")
-        return g.map([call.x], lambda x: g.node("Clip", [g.node("Relu", [x], f"{name}_relu"), "", top], name))
-    if slope:
+    if slope and top is None and not threshold:
         return g.map([call.x], lambda x: g.node("LeakyRelu", [x], name, alpha=slope))
-    return g.map([call.x], lambda x: g.node("Relu", [x], name))
+
+    def write(x):
+        zero = g.constant(0, "zero")
+        limit = g.constant(threshold, f"{name}_threshold") if threshold else zero
+        high = f"{name}_high" if slope else name
+        clipped = top is not None and (threshold or top != 6)
+        kept = f"{name}_kept" if clipped else high
+        if threshold:
+            y = g.node("Where", [g.node("Greater", [x, limit], f"{name}_is_above_limit"), x, zero], kept)
+        else:
+            y = relu6(g, x, kept) if top == 6 else g.node("Relu", [x], kept)
+        if clipped:
+            y = at_most(g, y, g.constant(float(top), f"{name}_top"), high)
+        if slope:
+            low = g.node("Neg", [x], f"{name}_negated")
+            low = g.node("Add", [low, limit], f"{name}_below_limit") if threshold else low
+            low = g.node("Relu", [low], f"{name}_negative_part")
+            low = g.node("Mul", [low, g.constant(slope, f"{name}_slope")], f"{name}_low")
+            y = g.node("Sub", [y, low], name)
+        return y
+
+    return g.map([call.x], write)
 
 
 def _leaky_relu(g, call):

@@ -21,7 +21,7 @@ def functional(model):
     """The graph of a model: Sequential keeps one inside."""
     if isinstance(model, keras.Sequential):
         if not model.built or model._functional is None:
-            raise onward.Error(f"the model '{model.name}' is not built: give it an Input, or call it once")
+            raise onward.Error(f"the model '{model.name}' is not built: begin it with keras.Input(shape), or call it once")
         return model._functional
     return model
 
@@ -71,6 +71,7 @@ class Walk:
         for each in model.inputs:
             name = each._keras_history.operation.name
             inputs.append(self.graph.input(name, each.shape, keras.backend.standardize_dtype(each.dtype)))
+        self.graph.take_step_names()
         results = self._run(model, inputs)
         refuse(self.problems, "the model")
         return results
@@ -95,6 +96,11 @@ class Walk:
             return [self._operation(node, tensors)]
         if type(layer) not in LAYERS and not is_model(layer):
             raise onward.Error(f"{_what(layer)} can't be exported")
+        if getattr(layer, "activity_regularizer", None) is not None:
+            raise onward.Error(f"{_what(layer)} has an activity_regularizer, which can't be exported: build it without")
+        if getattr(layer, "lora_enabled", False):
+            raise onward.Error(f"{_what(layer)} has enable_lora, which can't be exported: give the sum, layer.kernel, to "
+                               "a layer without it")
         self._refuse_arguments(node)
         inputs = [tensors[id(each)] for each in node.arguments.keras_tensors]
         if is_model(layer):
@@ -122,7 +128,8 @@ class Walk:
         for name, value in arguments.kwargs.items():
             if name == "training" and not value:
                 continue  # a default of the layer, which the model's own `training` overrides
-            if value is not None and id(value) not in known:
+            # A model with several inputs is called with a mask for each, none of which need be there.
+            if any(each is not None and id(each) not in known for each in tree.flatten(value)):
                 raise onward.Error(f"{_what(node.operation)} is called with {name}={value!r}, which can't be exported")
         for value in tree.flatten(arguments.args):
             if value is not None and id(value) not in known:

@@ -4,15 +4,16 @@
 
 The training goes on where Keras (3, on TensorFlow) left it, by Keras's own formulas. Variables keep their paths
 as names; kernels are turned to ONNX's order of dimensions, while inputs and outputs keep Keras's, channels last.
-What can't be said exactly is refused by name. Dropout keeps its rate, but its random numbers are Onward's own;
-metrics, callbacks and the weights of samples and classes are no part of a compiled model's step, and stay behind.
+What can't be said exactly is refused by name. Dropout keeps its rate, but its random numbers are Onward's own.
+What `fit` is told and `compile` is not stays behind: sample_weight, class_weight, callbacks; so do metrics.
 """
+
+import os
 
 import keras
 import numpy
 
 import onward
-from onward._keras_graph import OUTPUT
 from onward._keras_losses import loss_of
 from onward._keras_settings import Settings
 from onward._keras_walk import Walk, is_model, layers_of
@@ -23,39 +24,66 @@ def export(model, path=None):
 
     model: Sequential or Functional, compiled with one loss (SparseCategoricalCrossentropy,
     CategoricalCrossentropy, BinaryCrossentropy or MeanSquaredError) and SGD, Adam, AdamW or Adagrad, whose state
-    comes along. A step takes the target as `label`.
+    comes along; or the path of such a model in a .keras file.
+
+    A step takes the target as `label` and gives `loss`; the optimizer's state has `learning_rate` and
+    `iterations`. Where an input of the model has such a name already, ours has a number at its end:
+    `exported.training[0].names` says what they are called. Every row of a batch counts alike: sample_weight and
+    class_weight are told to `fit`, not to the model, and are not exported; nor are metrics and callbacks.
     """
+    model = _loaded(model)
     _refuse_models(model)
     _refuse_rows(model)
     settings = optimizer_settings(model.optimizer)
     walk = Walk(model)
     results = walk.write(model)
     if len(results) != 1:
-        raise onward.Error(f"the model gives {len(results)} tensors: a loss takes one")
+        raise onward.Error(f"the model gives {len(results)} tensors, and a loss takes one: export "
+                           "keras.Model(model.inputs, one of model.outputs), compiled")
     loss = loss_of(model, walk.graph, results[0])
     trained = _trained(model, walk.graph)
-    prepared = onward.prepare(onward.loads(walk.graph.proto()), loss=loss, output=OUTPUT, freeze=["*"],
+    prepared = onward.prepare(onward.loads(walk.graph.proto()), loss=loss, output=walk.graph.names.output, freeze=["*"],
                               train=[parameter.name for parameter in trained], formula="keras",
                               batch_variance="biased", **_norm_settings(walk), **settings)
-    prepared = prepared.with_tensors(_optimizer_state(model.optimizer, trained, prepared))
+    prepared = prepared.with_tensors(_optimizer_state(model.optimizer, trained, prepared.training[0]))
     if path is not None:
         prepared.save(path)
     return prepared
 
 
+def _loaded(model):
+    """The model of a file, where one is named."""
+    if not isinstance(model, (str, os.PathLike)):
+        return model
+    if not os.path.exists(model):
+        raise onward.Error(f"there is no file '{os.fspath(model)}'")
+    try:
+        return keras.models.load_model(model)
+    except (OSError, ValueError, TypeError) as error:
+        raise onward.Error(f"Keras can't load '{os.fspath(model)}'; give the model that keras.models.load_model, or the "
+                           f"program that made it, gives. Keras says: {error}") from error
+
+
 def _refuse_models(model):
     if keras.backend.backend() != "tensorflow":
-        raise onward.Error(f"Keras runs on {keras.backend.backend()}: its numbers are those of TensorFlow there only")
+        raise onward.Error(f"Keras runs on {keras.backend.backend()}: its numbers are those of TensorFlow there only; set "
+                           "KERAS_BACKEND=tensorflow")
+    if not isinstance(model, keras.Model):
+        raise onward.Error(f"export takes a compiled keras.Model, or the path of a .keras file, not {type(model).__name__}")
     if not is_model(model):
-        raise onward.Error(f"{type(model).__name__} '{model.name}' may compute and train in ways of its own: "
-                           "only Sequential and Functional models can be exported")
+        raise onward.Error(f"{type(model).__name__} '{model.name}' may compute and train in ways of its own: only "
+                           "Sequential and Functional models can be exported; keras.Model(inputs, outputs) makes one of "
+                           "the same layers")
     if not model.compiled:
-        raise onward.Error(f"the model '{model.name}' is not compiled: it has no loss and no optimizer")
+        raise onward.Error(f"the model '{model.name}' is not compiled: give it a loss and an optimizer with "
+                           "model.compile(optimizer=..., loss=...)")
     if model.losses:
-        raise onward.Error(f"{len(model.losses)} losses are added by layers (regularizers), which can't be exported")
+        raise onward.Error(f"{len(model.losses)} losses are added by layers (regularizers), which can't be exported: "
+                           "build the layers without them; weight_decay of the optimizer may do instead")
     for variable in model.variables:
         if variable.constraint is not None or variable.regularizer is not None:
-            raise onward.Error(f"'{variable.path}' has a constraint or a regularizer, which can't be exported")
+            raise onward.Error(f"'{variable.path}' has a constraint or a regularizer, which can't be exported: build its "
+                               "layer without")
 
 
 def _refuse_rows(model):
@@ -118,11 +146,12 @@ def optimizer_settings(optimizer):
     kind = type(optimizer)
     if kind not in OPTIMIZERS:
         names = ", ".join(sorted(each.__name__ for each in OPTIMIZERS))
-        raise onward.Error(f"the optimizer {kind.__name__} can't be exported: it may be {names}")
+        raise onward.Error(f"the optimizer {kind.__name__} can't be exported: compile with {names}")
     config = optimizer.get_config()
     settings = Settings(kind.__name__, config)
-    if not isinstance(config["learning_rate"], (int, float, numpy.floating)):
-        raise onward.Error(f"{kind.__name__} with a schedule for its learning_rate can't be exported")
+    if not isinstance(optimizer._learning_rate, keras.Variable):
+        raise onward.Error(f"{kind.__name__} with a schedule for its learning_rate can't be exported: compile with a number, "
+                           "and set the exported model's learning_rate between steps with Trainer.set_state")
     settings.told("learning_rate")
     told = OPTIMIZERS[kind](settings)
     told["learning_rate"] = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
@@ -144,22 +173,22 @@ def _trained(model, graph):
     return trained
 
 
-def _optimizer_state(optimizer, trained, prepared):
+def _optimizer_state(optimizer, trained, training):
     """The optimizer's slots and step count, by the names that the prepared model gives them."""
     if not optimizer.built:
         return {}
     known = {id(variable): place for place, variable in enumerate(optimizer._trainable_variables)}
+    if not known:
+        raise onward.Error("the optimizer has no variables, so that its state is lost, as Keras loses it when it loads an .h5 "
+                           "file: save the model as a .keras file, or compile it anew")
     if set(known) != {id(parameter.variable) for parameter in trained}:
         raise onward.Error(f"the optimizer was built for {len(known)} variables, the model trains {len(trained)} now: "
                            "compile it anew")
     tensors = {}
-    for slot, attribute in SLOTS[type(optimizer)].items():
-        for parameter in trained:
-            name = f"{parameter.name}.{slot}"
-            if name in prepared.state:
-                values = getattr(optimizer, attribute)[known[id(parameter.variable)]]
-                tensors[name] = parameter.array(keras.ops.convert_to_numpy(values))
-    if "iterations" in prepared.state:
-        steps = prepared.state["iterations"]
-        tensors["iterations"] = numpy.array(int(optimizer.iterations), steps.dtype).reshape(steps.shape)
+    for parameter in trained:
+        for slot, name in training.slots[parameter.name].items():
+            values = getattr(optimizer, SLOTS[type(optimizer)][slot])[known[id(parameter.variable)]]
+            tensors[name] = parameter.array(keras.ops.convert_to_numpy(values))
+    if "step" in training.names:
+        tensors[training.names["step"]] = numpy.array(int(optimizer.iterations), "int64")
     return tensors

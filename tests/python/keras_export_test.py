@@ -1,5 +1,7 @@
 """A training that begins in Keras goes on in Onward as if it had not moved."""
 
+import pathlib
+
 import keras
 import numpy as np
 import onnx
@@ -9,71 +11,12 @@ from keras import layers, ops
 
 import onward
 import onward.keras
-
-EPS = 2.0**-10  # exact in float32, as an attribute must be
-TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
-
+from keras_training import EPS, assert_goes_on, assert_same_step, batches_for, in_type, train
 
 @pytest.fixture(autouse=True)
 def float64():
     in_type("float64")
     keras.utils.set_random_seed(1)
-
-
-def in_type(dtype):
-    keras.config.set_floatx(dtype)
-    keras.config.set_dtype_policy(dtype)
-
-
-def train(model, batches):
-    losses = []
-    for x, label in batches:
-        model.reset_metrics()
-        losses.append(float(model.train_on_batch(x, label)))
-    return losses
-
-
-def batches_for(model, steps, classes=None, size=6, seed=2):
-    """Made-up data for a model: integers below `classes`, or numbers like its output, as labels."""
-    random = np.random.default_rng(seed)
-    made = []
-    for _ in range(steps):
-        x = []
-        for each in model.inputs:
-            shape = [size if dim is None else dim for dim in each.shape]
-            dtype = keras.backend.standardize_dtype(each.dtype)
-            x.append(random.integers(0, 7, shape).astype(dtype) if "int" in dtype else random.normal(size=shape).astype(dtype))
-        shape = [size if dim is None else dim for dim in model.outputs[0].shape]
-        label = random.integers(0, classes, shape[:-1]) if classes else random.uniform(size=shape).astype(keras.config.floatx())
-        made.append((x[0] if len(x) == 1 else x, label))
-    return made
-
-
-def feeds(exported, x, label):
-    x = x if isinstance(x, list) else [x]
-    return {each.name: array for each, array in zip(exported.inputs, x, strict=True)} | {"label": label}
-
-
-def assert_goes_on(model, batches, begun=5, steps=20):
-    """Trains `begun` steps in Keras, exports, and compares the next steps, the variables and the output at their end."""
-    dtype = keras.config.floatx()
-    train(model, batches[:begun])
-    exported = onward.keras.export(model)
-    assert exported.check() == []
-    trainer = onward.Trainer(exported)
-    losses = [float(trainer.step(feeds(exported, *batch))["loss"]) for batch in batches[begun:]]
-    expected = train(model, batches[begun:])
-    assert len(losses) == steps
-    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE[dtype])
-    if dtype == "float64":
-        again = onward.keras.export(model)
-        state = trainer.state()
-        for name, array in (again.parameters | again.state).items():
-            np.testing.assert_allclose(state[name], array, rtol=1e-8, atol=1e-10, err_msg=name)
-        x = batches[0][0]
-        results = trainer.infer({key: value for key, value in feeds(exported, x, None).items() if key != "label"})
-        np.testing.assert_allclose(results["output"], keras.ops.convert_to_numpy(model(x)), rtol=1e-8, atol=1e-10)
-    return trainer
 
 
 def cnn():
@@ -247,6 +190,8 @@ LAYERS = {
     "embedding of floats": lambda: ((5,), lambda x: dense_end(layers.Embedding(7, 4)(layers.ReLU(max_value=6.0)(x)))),
     "prelu": lambda: on_image(layers.PReLU(alpha_initializer="uniform", shared_axes=[1, 2])),
     "relu up to 1.5": lambda: on_image(layers.ReLU(max_value=1.5)),
+    "relu above a threshold": lambda: on_row(layers.ReLU(threshold=0.5, max_value=1.5, negative_slope=0.25)),
+    "relu with slope, up to 1.5": lambda: on_row(layers.ReLU(max_value=1.5, negative_slope=0.25)),
     "relu with slope": lambda: on_row(layers.ReLU(negative_slope=0.25)),
     "leaky relu": lambda: on_row(layers.LeakyReLU(negative_slope=0.3)),
     "elu": lambda: on_row(layers.ELU(alpha=0.7)),
@@ -337,49 +282,9 @@ def test_onnx_takes_the_model():
     np.testing.assert_allclose(output, keras.ops.convert_to_numpy(model(x)), rtol=1e-4, atol=1e-6)
 
 
-k = keras.losses
-LOSSES = {
-    "sparse by name": ("sparse_categorical_crossentropy", "softmax", "class"),
-    "sparse of logits": (k.SparseCategoricalCrossentropy(from_logits=True), None, "class"),
-    "sparse of softmax, told logits": (k.SparseCategoricalCrossentropy(from_logits=True), "softmax", "class"),
-    "sparse, sum": (k.SparseCategoricalCrossentropy(reduction="sum"), "softmax", "class"),
-    "sparse of probabilities": (k.SparseCategoricalCrossentropy(), "scaled softmax", "class"),
-    "sparse of places": (k.SparseCategoricalCrossentropy(), "places", "class"),
-    "sparse of sigmoid": (k.SparseCategoricalCrossentropy(), "sigmoid", "class"),
-    "categorical": (k.CategoricalCrossentropy(), "softmax", "share"),
-    "categorical function": (k.categorical_crossentropy, "softmax", "share"),
-    "categorical of logits": (k.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1), None, "share"),
-    "categorical of probabilities": (k.CategoricalCrossentropy(reduction="sum"), "scaled softmax", "share"),
-    "binary": (k.BinaryCrossentropy(), "sigmoid", "share"),
-    "binary of logits": (k.BinaryCrossentropy(from_logits=True), None, "share"),
-    "binary, smoothed, sum": (k.BinaryCrossentropy(from_logits=True, label_smoothing=0.2, reduction="sum"), None, "share"),
-    "binary of softmax": (k.BinaryCrossentropy(), "softmax", "share"),
-    "binary of probabilities": (k.BinaryCrossentropy(label_smoothing=0.1), "scaled softmax", "share"),
-    "squares by name": ("mse", None, "number"),
-    "squares of softmax": (k.MeanSquaredError(), "softmax", "number"),
-    "squares, sum": (k.MeanSquaredError(reduction="sum"), "places", "number"),
-}
-
-
 def ended(last):
-    """A model that ends in what a loss may look through, or not."""
-    if last == "places":
-        return functional((4, 5), lambda x: layers.Dense(3, activation="softmax")(layers.Dense(4, "tanh")(x)))
     x = keras.Input((5,), name="x")
-    y = layers.Dense(3, activation=None if last is None else last.split()[-1])(layers.Dense(4, "tanh")(x))
-    return keras.Model(x, layers.Rescaling(0.75, offset=0.05)(y) if last == "scaled softmax" else y)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_goes_on(name):
-    loss, last, label = LOSSES[name]
-    loss = type(loss).from_config(loss.get_config()) if isinstance(loss, k.Loss) else loss  # of this type
-    model = ended(last)
-    model.compile(loss=loss, optimizer=keras.optimizers.Adam(0.01))
-    batches = batches_for(model, 23, classes=3 if label == "class" else None)
-    if label == "share":
-        batches = [(x, y / y.sum(-1, keepdims=True)) for x, y in batches]
-    assert_goes_on(model, batches, begun=3)
+    return keras.Model(x, layers.Dense(3, activation=last)(x))
 
 
 def shared_and_nested():
@@ -445,6 +350,39 @@ def test_names_of_layers_may_be_anything():
     assert_goes_on(model, batches_for(model, 23), begun=3)
 
 
+def trained_a_little():
+    model = ended("softmax")
+    model.compile(loss="sparse_categorical_crossentropy", optimizer="adam")
+    train(model, batches_for(model, 2, classes=3))
+    return model
+
+
+def test_a_path_is_loaded(tmp_path):
+    model = trained_a_little()
+    model.save(tmp_path / "model.keras")
+    exported, expected = onward.keras.export(tmp_path / "model.keras"), onward.keras.export(model)
+    assert exported.state.keys() == expected.state.keys()
+    for name, array in (expected.parameters | expected.state).items():
+        np.testing.assert_array_equal(exported.initializers[name], array, err_msg=name)
+
+
+def test_a_lost_state_is_told(tmp_path):
+    """Keras loads a model from HDF5 with an optimizer that has forgotten its steps."""
+    trained_a_little().save(tmp_path / "model.h5")
+    with pytest.raises(onward.Error, match="state is lost.* save the model as a .keras file"):
+        onward.keras.export(tmp_path / "model.h5")
+
+
+def test_an_inner_model_of_several_inputs():
+    """Keras calls it with a mask for each, though there are none."""
+    a, b = keras.Input((5,)), keras.Input((5,))
+    inner = keras.Model([a, b], layers.Dense(2)(layers.Concatenate()([a, b])))
+    a, b = keras.Input((5,), name="a"), keras.Input((5,), name="b")
+    model = keras.Model([a, b], layers.Dense(1)(inner([a, b])))
+    model.compile(loss="mse", optimizer="adam")
+    assert_goes_on(model, batches_for(model, 23), begun=3)
+
+
 def test_a_file_is_written(tmp_path):
     model = ended(None)
     model.compile(loss="mse", optimizer="adam")
@@ -475,6 +413,12 @@ def stepped_then_frozen():
     return model
 
 
+def unbuilt():
+    model = keras.Sequential([layers.Dense(2)])
+    model.compile(loss="mse", optimizer="sgd")
+    return model
+
+
 def uncompiled():
     return functional((4,), lambda x: layers.Dense(2)(x))
 
@@ -485,9 +429,21 @@ def undecayed():
     return compiled(optimizer=optimizer)
 
 
-def keras_named(name):
-    x = keras.Input((4,), name=name)
-    model = keras.Model(x, layers.Dense(2)(x))
+def lora():
+    model = compiled(lambda x: layers.Dense(2, name="d")(x))
+    model.get_layer("d").enable_lora(1)
+    return model
+
+
+def quantized():
+    model = compiled(lambda x: layers.Dense(2, name="d")(x))
+    model.quantize("int8")
+    return model
+
+
+def two_outputs():
+    x = keras.Input((4,))
+    model = keras.Model(x, [layers.Dense(2)(x), layers.Dense(2)(x)])
     model.compile(loss="mse", optimizer="sgd")
     return model
 
@@ -510,8 +466,6 @@ REFUSED = {
              "Embedding 'e' with mask_zero=True can't be exported"),
     "noise shape": (lambda: compiled(lambda x: layers.Dense(2)(layers.Dropout(0.5, noise_shape=(None, 1), name="d")(x))),
                     "Dropout 'd' with noise_shape"),
-    "threshold": (lambda: compiled(lambda x: layers.Dense(2)(layers.ReLU(threshold=1.0, name="r")(x))),
-                  "ReLU 'r' with threshold=1.0"),
     "ranks": (lambda: compiled(lambda x: layers.Add(name="a")([layers.Dense(4)(x), layers.Reshape((1, 4))(x)])),
               "Add 'a' has inputs of ranks 2, 3"),
     "max pooling 3": (lambda: compiled(lambda x: layers.Flatten()(layers.MaxPooling3D(name="m")(x)), (4, 4, 4, 2)),
@@ -520,10 +474,19 @@ REFUSED = {
                     "BatchNormalization 'n' with axis=2"),
     "operation": (lambda: compiled(lambda x: ops.cumsum(layers.Dense(2)(x))), "Cumsum 'cumsum.*' can't be exported"),
     "operation's array": (lambda: compiled(lambda x: layers.Dense(2)(x) * np.ones(2)), "is called with array"),
-    "input's name": (lambda: keras_named("label"), "an input can't be called 'label'"),
-    "own model": (lambda: Own(), "only Sequential and Functional models"),
-    "not compiled": (uncompiled, "is not compiled"),
-    "not built": (lambda: keras.Sequential([layers.Dense(2)]), "is not built|is not compiled"),
+    "own model": (lambda: Own(), r"only Sequential and Functional models.*; keras.Model\(inputs, outputs\) makes one"),
+    "no model": (lambda: layers.Dense(2), "takes a compiled keras.Model, or the path of a .keras file, not Dense"),
+    "not compiled": (uncompiled, r"is not compiled: .* model.compile\("),
+    "not built": (unbuilt, r"is not built: begin it with keras.Input\(shape\)"),
+    "two outputs": (two_outputs, "gives 2 tensors, and a loss takes one: export keras.Model"),
+    "no such file": (lambda: "nowhere.keras", "there is no file 'nowhere.keras'"),
+    "no file of Keras": (lambda: pathlib.Path(__file__), "Keras can't load .*; give the model that keras.models.load_model"),
+    "adapters": (lora, "Dense 'd' has enable_lora"),
+    "quantized": (quantized, "Dense 'd' computes by the policy int8"),
+    "mixed precision": (lambda: compiled(lambda x: layers.Dense(2, dtype="mixed_float16", name="d")(x)),
+                        "Dense 'd' computes by the policy mixed_float16"),
+    "activity": (lambda: compiled(lambda x: layers.Flatten(activity_regularizer="l2", name="f")(layers.Dense(2)(x))),
+                 "Flatten 'f' has an activity_regularizer|losses are added by layers"),
     "rows": (lambda: compiled(lambda x: layers.Dense(2)(layers.Embedding(5, 3, name="e")(x)), dtype="int32", optimizer="adam"),
              "Embedding 'e' with Adam can't be exported"),
     "frozen since": (stepped_then_frozen, "built for 4 variables, the model trains 2 now"),
@@ -531,16 +494,26 @@ REFUSED = {
     "other optimizer": (lambda: compiled(optimizer="rmsprop"), "the optimizer RMSprop"),
     "amsgrad": (lambda: compiled(optimizer=keras.optimizers.Adam(amsgrad=True)), "Adam with amsgrad=True"),
     "clipping": (lambda: compiled(optimizer=keras.optimizers.SGD(clipnorm=1.0)), "SGD with clipnorm=1.0"),
+    "clipping of values": (lambda: compiled(optimizer=keras.optimizers.SGD(clipvalue=1.0)), "SGD with clipvalue=1.0"),
+    "clipping of all": (lambda: compiled(optimizer=keras.optimizers.Adam(global_clipnorm=1.0)), "Adam with global_clipnorm=1.0"),
+    "loss scale": (lambda: compiled(optimizer=keras.optimizers.SGD(loss_scale_factor=8.0)), "SGD with loss_scale_factor=8.0"),
+    "scaled optimizer": (lambda: compiled(optimizer=keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())),
+                         "the optimizer LossScaleOptimizer"),
     "average": (lambda: compiled(optimizer=keras.optimizers.SGD(use_ema=True)), "SGD with use_ema=True"),
     "accumulation": (lambda: compiled(optimizer=keras.optimizers.SGD(gradient_accumulation_steps=2)),
                      "SGD with gradient_accumulation_steps=2"),
     "schedule": (lambda: compiled(optimizer=keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.1, 9, 0.9))),
-                 "a schedule for its learning_rate"),
+                 "a schedule for its learning_rate .*: compile with a number"),
+    "function of a rate": (lambda: compiled(optimizer=keras.optimizers.SGD(lambda: 0.1)), "a schedule for its learning_rate"),
     "excluded": (undecayed, "out of the decay of weights"),
     "other loss": (lambda: compiled(loss="huber"), "'huber' can't be exported"),
     "own loss": (lambda: compiled(loss=lambda y, x: x), "can't be exported: it may be"),
     "vague loss": (lambda: compiled(loss="crossentropy"), "name it"),
-    "several losses": (lambda: compiled(loss=["mse"]), "one loss"),
+    "weighted loss": (lambda: compiled(loss_weights=2.0), "loss_weights can't be exported"),
+    "several losses": (lambda: compiled(loss=["mse", "mse"]), "one loss"),
+    "loss of another output": (lambda: compiled(loss={"other": "mse"}), "one loss, for its one output"),
+    "no loss": (lambda: compiled(loss=None), "compiled without a loss"),
+    "unknown loss": (lambda: compiled(loss="nonsense"), "Keras has no loss 'nonsense'"),
     "loss weights": (lambda: compiled(loss_weights=[2.0]), "loss_weights|one loss"),
     "ignored class": (lambda: compiled(loss=keras.losses.SparseCategoricalCrossentropy(ignore_class=1)), "ignore_class=1"),
     "no reduction": (lambda: compiled(loss=keras.losses.MeanSquaredError(reduction=None)), "no single number"),
@@ -554,6 +527,12 @@ def test_what_is_not_exact_is_refused_by_name(name):
     make, message = REFUSED[name]
     with pytest.raises(onward.Error, match=message):
         onward.keras.export(make())
+
+
+@pytest.mark.parametrize("setting", [{"jit_compile": True}, {"run_eagerly": True}, {"metrics": ["mae"]},
+                                     {"weighted_metrics": ["mae"]}, {"auto_scale_loss": False}])
+def test_what_changes_no_step_may_be_said(setting):
+    assert_same_step(compiled(**setting), np.ones((3, 4)), np.arange(9.0).reshape(3, 3))
 
 
 def test_a_rounded_epsilon_is_told():
