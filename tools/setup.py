@@ -47,6 +47,7 @@ TEST_PACKAGES = {
     "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux",
     "libgtest-dev": "/usr/include/gtest/gtest.h",
     "python3-dev": "/usr/share/doc/python3-dev",
+    "valgrind": "/usr/bin/valgrind",
 }
 
 # The tools of the build: a CMake new enough for ONNX, and what its source distribution asks for.

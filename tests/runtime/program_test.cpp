@@ -5,38 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "eval/interpreter.h"
-#include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/text.h"
-#include "onward/error.h"
 #include "tests/ops/case.h"
+#include "tests/runtime/both_ways.h"
 
 namespace onward {
 namespace {
-
-/// Every element of both, compared by the larger one's size.
-void expect_close(const Tensor& a, const Tensor& b, double tolerance, const std::string& what) {
-  ASSERT_EQ(to_string(a.type()), to_string(b.type())) << what;
-  double largest = 1e-30, difference = 0;
-  for (int64_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a.number(i)) && std::isnan(b.number(i))) continue;
-    largest = std::max(largest, std::fabs(b.number(i)));
-    difference = std::max(difference, std::fabs(a.number(i) - b.number(i)));
-  }
-  EXPECT_LE(difference, tolerance * largest) << what;
-}
-
-Model step_of(const Model& model) {
-  Model step = join_step(model, 0);
-  replace_gradients(step);
-  return step;
-}
 
 /// Whether small integer inputs (axes, shapes) are constants to the plan, as files mostly have
 /// them, or known only with the batch.
@@ -67,7 +42,9 @@ void compare(const Model& model, const TensorMap& inputs, double tolerance, Inte
   eval::run_graph(*step.graph, environment);
   for (const auto& [name, tensor] : program.run(inputs, state)) {
     for (const Value* output : step.graph->outputs()) {
-      if (output->name() == name) expect_close(tensor, environment.at(output), tolerance, name);
+      if (output->name() != name) continue;
+      EXPECT_EQ(tensor.dtype(), environment.at(output).dtype()) << name;
+      expect_close(tensor, environment.at(output), tolerance, name);
     }
   }
   if (integers == Integers::constant) {
@@ -128,14 +105,30 @@ TEST_P(CaseTest, PlannedGradientsEqualTheReference) {
   compare(model, inputs_of(GetParam(), model), 1e-12, Integers::given);
 }
 
+/// The case in float32, but as it is where it says float64 itself.
+Case in_f32(const Case& tested) {
+  const bool says = tested.text.find("dtype") != std::string::npos ||
+                    tested.text.find("to = ") != std::string::npos;
+  return says ? tested : tested.in_f32();
+}
+
 TEST_P(CaseTest, InFloat32) {
-  const Case in_f32 = GetParam().in_f32();
-  const std::string& text = GetParam().text;
-  if (text.find("dtype") != std::string::npos || text.find("to = ") != std::string::npos) {
-    return;  // it says float64 itself
+  const Case tested = in_f32(GetParam());
+  const Model model = gradient_model(tested, Shapes::erased);
+  compare(model, inputs_of(tested, model), 2e-5, Integers::constant);
+}
+
+TEST_P(CaseTest, KernelsStayInTheirMemory) {
+  for (const Case& tested : {GetParam(), in_f32(GetParam())}) {
+    const Model model = gradient_model(tested, Shapes::erased);
+    const TensorMap inputs = inputs_of(tested, model);
+    const double tolerance = tested.float_type == DType::f32 ? 2e-5 : 1e-12;
+    const Outcome given = planned_apart(tested_step(model, inputs, Integers::constant), inputs);
+    ASSERT_EQ(given.refusal, "");
+    for (const auto& [name, tensor] : interpreted(step_of(model), inputs).outputs) {
+      expect_close(given.outputs.at(name), tensor, tolerance, name);
+    }
   }
-  const Model model = gradient_model(in_f32, Shapes::erased);
-  compare(model, inputs_of(in_f32, model), 2e-5, Integers::constant);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CaseTest, testing::ValuesIn(planned_cases()), test_name);

@@ -55,6 +55,22 @@ Reason refuses_conv(const Node& node) {
   return {};
 }
 
+/// oneDNN 3.2's and 3.8's backward weights of a 1x1 kernel with strides gathers the places that are
+/// read, of channels last in whole vectors of eight, and so writes past its own memory where the
+/// channels are no multiple of that: wrong gradients, or a crash.
+Reason refuses_conv_grad_w(const Node& node) {
+  if (Reason reason = refuses_conv(node); !reason.empty()) return reason;
+  constexpr int64_t kVector = 8;
+  const auto w = *static_dims(*node.output(0));
+  const auto* strides = node.get<std::vector<int64_t>>("strides");
+  const bool strided = strides && std::ranges::any_of(*strides, [](int64_t s) { return s > 1; });
+  const bool one_tap = checked_element_count(std::span(w).subspan(2)) == 1;
+  if (strided && one_tap && w[1] % kVector != 0) {
+    return "oneDNN errs where channels are no multiple of 8";
+  }
+  return {};
+}
+
 dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -183,7 +199,7 @@ constexpr KernelChoice kConvChoices[] = {
     {"Conv", "onednn", refuses_conv, make_conv},
     {"Conv", "patches", refuses_patches, make_conv_by_patches},
     {"ConvGradW", "registers", refuses_register_sums, make_conv_grad_w_in_registers, "onward"},
-    {"ConvGradW", "onednn", refuses_conv, make_conv_grad_w, "onward"},
+    {"ConvGradW", "onednn", refuses_conv_grad_w, make_conv_grad_w, "onward"},
     {"ConvGradW", "patches", refuses_patches, make_conv_grad_w_by_patches, "onward"},
     {"ConvGradX", "onednn", refuses_conv, make_conv_grad_x, "onward"},
     {"ConvGradX", "patches", refuses_patches, make_conv_grad_x_by_patches, "onward"},
