@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
+#include "eval/arithmetic.h"
 #include "ir/tensor.h"
 #include "onward/error.h"
 
@@ -26,18 +26,6 @@ struct Array {
   T& operator[](int64_t i) { return data[static_cast<size_t>(i)]; }
   const T& operator[](int64_t i) const { return data[static_cast<size_t>(i)]; }
 };
-
-/// A number as the integer type I: the fraction is cut off, what is too large becomes the largest,
-/// and NaN zero. The language leaves all but the first undefined.
-template <typename I>
-I to_integer(double number) {
-  constexpr double kLowest = static_cast<double>(std::numeric_limits<I>::lowest());
-  constexpr double kLargest = static_cast<double>(std::numeric_limits<I>::max());
-  if (number != number) return 0;
-  if (number <= kLowest) return std::numeric_limits<I>::lowest();
-  if (number >= kLargest) return std::numeric_limits<I>::max();
-  return static_cast<I>(number);
-}
 
 /// Converts elements of any numeric type; T is float, double, int64_t, uint64_t or uint8_t (bool).
 template <typename T>
@@ -73,7 +61,7 @@ std::vector<int64_t> strides_of(std::span<const int64_t> dims);
 std::vector<int64_t> broadcast_shape(std::span<const int64_t> a, std::span<const int64_t> b);
 
 /// For each element of a broadcast result of shape `to`, the index of the element of shape `from`
-/// that it takes.
+/// that it takes; throws Error where it can't be broadcast to it.
 std::vector<int64_t> broadcast_indices(std::span<const int64_t> from, std::span<const int64_t> to);
 
 /// An axis counted from the front; throws Error where it is out of range for the rank.

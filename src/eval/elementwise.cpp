@@ -65,25 +65,28 @@ struct Absolute {
     if constexpr (std::is_unsigned_v<T>)
       return x;
     else
-      return x < T(0) ? -x : x;
+      return x < T(0) ? minus(T(0), x) : x;
   }
 };
 struct Negate {
   template <typename T>
   T operator()(T x) const {
-    return static_cast<T>(-x);
+    if constexpr (std::is_floating_point_v<T>)
+      return -x;
+    else
+      return minus(T(0), x);
   }
 };
 struct SignOf {
   template <typename T>
   T operator()(T x) const {
-    return static_cast<T>((x > T(0)) - (x < T(0)));
+    return x != x ? x : static_cast<T>((x > T(0)) - (x < T(0)));
   }
 };
 struct Rectify {
   template <typename T>
   T operator()(T x) const {
-    return x > T(0) ? x : T(0) * x;
+    return x < T(0) ? T(0) : x;
   }  // keeps NaN
 };
 struct Exponential {
@@ -141,19 +144,19 @@ struct Logistic {
 struct Plus {
   template <typename T>
   T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+    return plus(a, b);
   }
 };
 struct Minus {
   template <typename T>
   T operator()(T a, T b) const {
-    return static_cast<T>(a - b);
+    return minus(a, b);
   }
 };
 struct Times {
   template <typename T>
   T operator()(T a, T b) const {
-    return static_cast<T>(a * b);
+    return times(a, b);
   }
 };
 struct Over {
@@ -162,8 +165,7 @@ struct Over {
     if constexpr (std::is_integral_v<T>) {
       if (b == T(0)) throw Error("an integer is divided by zero");
       if constexpr (std::is_signed_v<T>) {
-        if (b == T(-1))
-          return static_cast<T>(-static_cast<uint64_t>(a));  // the smallest has no negative
+        if (b == T(-1)) return minus(T(0), a);  // the lowest has no negative
       }
     }
     return static_cast<T>(a / b);
@@ -263,30 +265,44 @@ Tensors clip(const Context& c) {
   return compute_as(dtype, [&]<typename T>() -> Tensors {
     Array<T> x = c.array<T>(0);
     if (c.has(1)) {
-      const T low = c.array<T>(1)[0];
-      for (T& value : x.data) value = value < low ? low : value;
+      const T low = c.scalar<T>(1);
+      for (T& value : x.data) value = TheLarger{}(value, low);
     }
     if (c.has(2)) {
-      const T high = c.array<T>(2)[0];
-      for (T& value : x.data) value = value > high ? high : value;
+      const T high = c.scalar<T>(2);
+      for (T& value : x.data) value = TheSmaller{}(value, high);
     }
     return {to_tensor(x, dtype)};
   });
+}
+
+/// A power of integers by its low bits.
+template <typename T>
+T integer_power(T base, T exponent) {
+  if constexpr (std::is_signed_v<T>) {
+    if (exponent < 0) {
+      if (base == 0) throw Error("zero is raised to a negative power");
+      if (base == 1 || base == -1) return exponent % 2 == 0 ? T(1) : base;
+      return 0;
+    }
+  }
+  uint64_t result = 1, factor = static_cast<uint64_t>(base);
+  for (auto rest = static_cast<uint64_t>(exponent); rest > 0; rest >>= 1, factor *= factor) {
+    if (rest & 1) result *= factor;
+  }
+  return static_cast<T>(result);
 }
 
 /// Base and exponent may differ in type; the base's is the result's.
 Tensors power(const Context& c) {
   const DType dtype = c.input(0).dtype();
   if (is_integer(dtype) && is_integer(c.input(1).dtype())) {
-    const auto multiply = [](int64_t base, int64_t exponent) {
-      if (exponent < 0) return to_integer<int64_t>(std::pow(base, exponent));
-      uint64_t result = 1, factor = static_cast<uint64_t>(base);
-      for (; exponent > 0; exponent >>= 1, factor *= factor) {
-        if (exponent & 1) result *= factor;
-      }
-      return static_cast<int64_t>(result);
+    // Of the base only the low bits matter, so that its sign is the exponent's.
+    const auto raised = [&]<typename T>() {
+      return to_tensor(zip<T>(c.array<T>(0), c.array<T>(1), integer_power<T>), dtype);
     };
-    return {to_tensor(zip<int64_t>(c.array<int64_t>(0), c.array<int64_t>(1), multiply), dtype)};
+    const bool positive = c.input(1).dtype() == DType::u64;
+    return {positive ? raised.operator()<uint64_t>() : raised.operator()<int64_t>()};
   }
   return compute_as(is_integer(dtype) ? DType::f64 : dtype, [&]<typename T>() -> Tensors {
     const auto raise = [](T base, T exponent) { return static_cast<T>(std::pow(base, exponent)); };

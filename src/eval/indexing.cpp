@@ -146,16 +146,35 @@ Tensors nonzero(const Context& c) {
   });
 }
 
+/// How many numbers there are from `start` on before `limit`; of integers exactly.
+template <typename T>
+double range_length(T start, T limit, T delta) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
+                     static_cast<double>(delta));
+  } else {
+    const bool up = delta > T(0);
+    if (up ? limit <= start : limit >= start) return 0;
+    const auto apart = [](T low, T high) {
+      return static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+    };
+    const uint64_t way = up ? apart(start, limit) : apart(limit, start);
+    const uint64_t step = up ? apart(T(0), delta) : apart(delta, T(0));
+    return static_cast<double>(way / step + (way % step != 0));
+  }
+}
+
 Tensors range(const Context& c) {
   const DType dtype = c.input(0).dtype();
   return compute_as(dtype, [&]<typename T>() -> Tensors {
-    const T start = c.array<T>(0)[0], limit = c.array<T>(1)[0], delta = c.array<T>(2)[0];
+    const T start = c.scalar<T>(0), limit = c.scalar<T>(1), delta = c.scalar<T>(2);
     if (delta == T(0)) throw Error("the step of a range is 0");
-    const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
-                                   static_cast<double>(delta));
-    if (count > 1e9) throw Error(fmt::format("a range of {} numbers", count));
-    Array<T> y({std::max<int64_t>(0, to_integer<int64_t>(count))});
-    for (int64_t i = 0; i < y.size(); ++i) y[i] = static_cast<T>(start + static_cast<T>(i) * delta);
+    const double count = range_length(start, limit, delta);
+    if (!(count <= 1e9)) throw Error(fmt::format("a range of {} numbers", count));
+    Array<T> y({count < 0 ? 0 : static_cast<int64_t>(count)});
+    for (int64_t i = 0; i < y.size(); ++i) {
+      y[i] = plus(start, times(static_cast<T>(i), delta));
+    }
     return {to_tensor(y, dtype)};
   });
 }
@@ -222,7 +241,7 @@ Tensors scatter_elements(const Context& c) {
     const Array<T> updates = c.array<T>(2);
     for (size_t i = 0; i < to.size(); ++i) {
       const T update = updates.data[i];
-      y[to[i]] = reduction == "add" ? static_cast<T>(y[to[i]] + update) : update;
+      y[to[i]] = reduction == "add" ? plus(y[to[i]], update) : update;
     }
     return {to_tensor(y, dtype)};
   });
@@ -303,14 +322,17 @@ Tensors pad(const Context& c) {
     }
     from[static_cast<size_t>(i)] = flat;
   });
+  if (c.has(2) && c.input(2).size() != 1)
+    throw Error("there is more or less than one value to pad with");
   const Tensor zero = to_tensor(Array<double>(std::vector<int64_t>{}), x.dtype());
   return {take_elements(x, std::move(dims), from, c.has(2) ? &c.input(2) : &zero)};
 }
 
 Tensors one_hot(const Context& c) {
   const Tensor& off_on = c.input(2);
-  const auto depth = to_integer<int64_t>(c.input(1).number(0));
+  const auto depth = c.scalar<int64_t>(1);
   if (depth < 1) throw Error(fmt::format("a depth of {}", depth));
+  if (off_on.size() != 2) throw Error(fmt::format("{} values for off and on", off_on.size()));
   std::vector<int64_t> dims = c.input(0).dims();
   const auto axis = static_cast<size_t>(c.axis("axis", -1, static_cast<int64_t>(dims.size()) + 1));
   dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), depth);
@@ -331,6 +353,7 @@ Tensors one_hot(const Context& c) {
 Tensors constant_of_shape(const Context& c) {
   const auto* given = c.node().get<Tensor>("value");
   const Tensor value = given ? *given : Tensor::of<float>({1}, {0.0F});
+  if (value.size() != 1) throw Error(fmt::format("a value of {} elements", value.size()));
   const auto dims = c.input(0).integers();
   const std::vector<int64_t> first(static_cast<size_t>(checked_element_count(dims)), 0);
   return {take_elements(value, dims, first)};

@@ -37,6 +37,16 @@ class Context {
     return to_array<T>(input(index));
   }
 
+  /// The one element of an input.
+  template <typename T>
+  T scalar(size_t index) const {
+    if (input(index).size() != 1) {
+      throw Error("input " + std::to_string(index) + " has " + std::to_string(input(index).size()) +
+                  " elements instead of one");
+    }
+    return array<T>(index)[0];
+  }
+
   /// The integers of input `index`, or those of an attribute's default where it is left out.
   std::vector<int64_t> integers_or(size_t index, const std::vector<int64_t>& fallback) const {
     return has(index) ? input(index).integers() : fallback;

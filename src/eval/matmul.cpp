@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "eval/families.h"
 
 namespace onward::eval {
@@ -27,7 +29,7 @@ Array<T> multiply(const Array<T>& a, const Array<T>& b) {
         const T factor = a[of_a[batch] * m * k + i * k + p];
         for (int64_t j = 0; j < n; ++j) {
           T& sum = y[static_cast<int64_t>(batch) * m * n + i * n + j];
-          sum = static_cast<T>(sum + factor * b[of_b[batch] * k * n + p * n + j]);
+          sum = plus(sum, times(factor, b[of_b[batch] * k * n + p * n + j]));
         }
       }
     }
@@ -59,6 +61,18 @@ Array<T> transposed(const Array<T>& x) {
   return y;
 }
 
+/// An attribute that is a float, whatever the tensors are.
+template <typename T>
+T factor_of(const Context& c, std::string_view name) {
+  const float factor = c.node().float_or(name, 1);
+  if constexpr (std::is_integral_v<T>) {
+    if (std::trunc(factor) != factor || std::fabs(factor) > 0x1p24F) {
+      throw Error(fmt::format("its {} of {} is no integer as its tensors are", name, factor));
+    }
+  }
+  return static_cast<T>(factor);
+}
+
 Tensors gemm(const Context& c) {
   const DType dtype = c.input(0).dtype();
   return compute_as(dtype, [&]<typename T>() -> Tensors {
@@ -67,9 +81,8 @@ Tensors gemm(const Context& c) {
     if (c.node().int_or("transA", 0) != 0) a = transposed(a);
     if (c.node().int_or("transB", 0) != 0) b = transposed(b);
     Array<T> y = multiply(a, b);
-    const T alpha = static_cast<T>(c.node().float_or("alpha", 1)),
-            beta = static_cast<T>(c.node().float_or("beta", 1));
-    for (T& value : y.data) value = static_cast<T>(alpha * value);
+    const T alpha = factor_of<T>(c, "alpha"), beta = factor_of<T>(c, "beta");
+    for (T& value : y.data) value = times(alpha, value);
     if (c.has(2)) {
       const Array<T> bias = c.array<T>(2);
       if (broadcast_shape(y.dims, bias.dims) != y.dims) {
@@ -78,7 +91,7 @@ Tensors gemm(const Context& c) {
       }
       const auto from = broadcast_indices(bias.dims, y.dims);
       for (int64_t i = 0; i < y.size(); ++i) {
-        y[i] = static_cast<T>(y[i] + beta * bias[from[static_cast<size_t>(i)]]);
+        y[i] = plus(y[i], times(beta, bias[from[static_cast<size_t>(i)]]));
       }
     }
     return {to_tensor(y, dtype)};

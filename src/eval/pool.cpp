@@ -70,8 +70,8 @@ Tensors max_pool(const Context& c) {
     for_each_position(p.y_dims, [&](std::span<const int64_t> at, int64_t i) {
       int64_t best = -1;
       for_each_in_window(p, strides, at, [&](int64_t index) {
-        if (best < 0 || x[index] > x[best] || (x[index] != x[index] && x[best] == x[best]))
-          best = index;
+        // NaN wins, the last one of several, as in PyTorch.
+        if (best < 0 || x[index] > x[best] || x[index] != x[index]) best = index;
       });
       if (best < 0) throw Error("a window lies in the padding alone");
       y[i] = x[best];

@@ -51,8 +51,8 @@ Tensors random_uniform_like(const Context& c) {
 
 Tensors dropout(const Context& c) {
   const DType dtype = c.input(0).dtype();
-  const double ratio = c.has(1) ? c.input(1).number(0) : 0.5;
-  const bool training = c.has(2) && c.input(2).integer(0) != 0;
+  const double ratio = c.has(1) ? c.scalar<double>(1) : 0.5;
+  const bool training = c.has(2) && c.scalar<uint8_t>(2) != 0;
   Array<uint8_t> mask(c.input(0).dims(), 1);
   if (!training || ratio == 0) return {c.input(0), to_tensor(mask, DType::boolean)};
   if (!(ratio > 0 && ratio <= 1))

@@ -49,9 +49,7 @@ Tensors finished(const Context& c, Array<T> y, const std::vector<bool>& reduced)
 Tensors reduce_sum(const Context& c) {
   return compute_as(c.input(0).dtype(), [&]<typename T>() -> Tensors {
     const auto reduced = reduced_axes(c);
-    return finished(
-        c, reduce<T>(c.array<T>(0), reduced, T(0), [](T a, T b) { return static_cast<T>(a + b); }),
-        reduced);
+    return finished(c, reduce<T>(c.array<T>(0), reduced, T(0), plus<T>), reduced);
   });
 }
 
@@ -59,8 +57,10 @@ Tensors reduce_mean(const Context& c) {
   return compute_as(c.input(0).dtype(), [&]<typename T>() -> Tensors {
     const auto reduced = reduced_axes(c);
     const Array<T> x = c.array<T>(0);
-    Array<T> y = reduce<T>(x, reduced, T(0), [](T a, T b) { return static_cast<T>(a + b); });
+    Array<T> y = reduce<T>(x, reduced, T(0), plus<T>);
     const int64_t count = y.size() == 0 ? 1 : x.size() / y.size();
+    // Of floats it is NaN.
+    if (std::is_integral_v<T> && count == 0) throw Error("there is no mean of no integers");
     for (T& value : y.data) value = static_cast<T>(value / static_cast<T>(count));
     return finished(c, std::move(y), reduced);
   });
@@ -69,17 +69,23 @@ Tensors reduce_mean(const Context& c) {
 Tensors reduce_prod(const Context& c) {
   return compute_as(c.input(0).dtype(), [&]<typename T>() -> Tensors {
     const auto reduced = reduced_axes(c);
-    return finished(
-        c, reduce<T>(c.array<T>(0), reduced, T(1), [](T a, T b) { return static_cast<T>(a * b); }),
-        reduced);
+    return finished(c, reduce<T>(c.array<T>(0), reduced, T(1), times<T>), reduced);
   });
+}
+
+/// The largest of no integers: those of fewer bits are computed with in 64.
+int64_t lowest_integer(DType dtype) {
+  const bool is_signed =
+      dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+  return is_signed ? std::numeric_limits<int64_t>::lowest() >> (64 - bits(dtype)) : 0;
 }
 
 Tensors reduce_max(const Context& c) {
   return compute_as(c.input(0).dtype(), [&]<typename T>() -> Tensors {
     const auto reduced = reduced_axes(c);
-    const T lowest = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
-                                                 : std::numeric_limits<T>::lowest();
+    const T lowest = std::is_floating_point_v<T>
+                         ? -std::numeric_limits<T>::infinity()
+                         : static_cast<T>(lowest_integer(c.input(0).dtype()));
     return finished(
         c,
         reduce<T>(c.array<T>(0), reduced, lowest, [](T a, T b) { return a != a || a > b ? a : b; }),

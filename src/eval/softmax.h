@@ -21,8 +21,9 @@ Array<T> log_softmax(Array<T> x, int64_t axis) {
       for (int64_t k = 1; k < size; ++k) largest = std::max(largest, line[k * inner]);
       T sum = 0;
       for (int64_t k = 0; k < size; ++k) sum += std::exp(line[k * inner] - largest);
-      const T shift = largest + std::log(sum);
-      for (int64_t k = 0; k < size; ++k) line[k * inner] -= shift;
+      // One after the other: their sum would round the second off beside large x.
+      const T log_sum = std::log(sum);
+      for (int64_t k = 0; k < size; ++k) line[k * inner] = (line[k * inner] - largest) - log_sum;
     }
   }
   return x;

@@ -8,7 +8,7 @@ namespace onward {
 /// like the tile functions.
 template <typename T>
 struct RowFunctions {
-  /// best = max(best, row)
+  /// best = max(best, row), where NaN is the largest.
   void (*max)(T* best, const T* row, int64_t n);
   /// The same, noting the tap where the row wins.
   void (*max_with_tap)(T* best, uint8_t* chosen, const T* row, uint8_t tap, int64_t n);

@@ -112,12 +112,13 @@ void plan_softmax_cross_entropy(Site& site) {
         const T largest = rows.largest(from, n);
         const T sum = saves && probabilities ? rows.exponentials(from, to, largest, n)
                                              : rows.sum(from, largest, n);
-        const T shift = largest + std::log(sum);
+        const T log_sum = std::log(sum);
         if (saves && probabilities) rows.scale(to, to, T(1) / sum, n);
-        if (saves && !probabilities) rows.subtract(from, to, shift, n);
+        if (saves && !probabilities) rows.subtract(from, to, largest, log_sum, n);
         const int64_t label = labels.label(run, i);
-        each[i] =
-            labels.is_ignored(label) ? T(0) : (shift - from[label]) * labels.weight(run, label);
+        each[i] = labels.is_ignored(label)
+                      ? T(0)
+                      : ((largest - from[label]) + log_sum) * labels.weight(run, label);
       }
     });
     reduce(each, labels.count(), reduction, total, run.at<T>(loss));

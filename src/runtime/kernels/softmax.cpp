@@ -28,7 +28,7 @@ template <typename T>
 void log_softmax_row(const T* x, T* y, int64_t n) {
   const SoftmaxRows<T>& rows = softmax_rows<T>();
   const T largest = rows.largest(x, n);
-  rows.subtract(x, y, largest + std::log(rows.sum(x, largest, n)), n);
+  rows.subtract(x, y, largest, std::log(rows.sum(x, largest, n)), n);
 }
 
 template <bool Log, typename T>
