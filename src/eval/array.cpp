@@ -169,6 +169,9 @@ std::vector<int64_t> broadcast_shape(std::span<const int64_t> a, std::span<const
 }
 
 std::vector<int64_t> broadcast_indices(std::span<const int64_t> from, std::span<const int64_t> to) {
+  if (!std::ranges::equal(broadcast_shape(from, to), to)) {
+    throw Error(fmt::format("shape {} can't be broadcast to {}", to_string(from), to_string(to)));
+  }
   const size_t added = to.size() - from.size();
   const auto strides = strides_of(from);
   std::vector<int64_t> indices(static_cast<size_t>(checked_element_count(to)));

@@ -65,12 +65,15 @@ Tensors conv(const Context& c) {
     Array<T> y(g.y_dims);
     if (c.has(2)) {
       const Array<T> bias = c.array<T>(2);
+      if (bias.dims != std::vector{g.w_dims[0]}) {
+        throw Error(
+            fmt::format("a bias of shape {} for {} outputs", to_string(bias.dims), g.w_dims[0]));
+      }
       for_each_position(y.dims,
                         [&](std::span<const int64_t> at, int64_t i) { y[i] = bias[at[1]]; });
     }
-    for_each_product(g, [&](int64_t xi, int64_t wi, int64_t yi) {
-      y[yi] = static_cast<T>(y[yi] + x[xi] * w[wi]);
-    });
+    for_each_product(
+        g, [&](int64_t xi, int64_t wi, int64_t yi) { y[yi] = plus(y[yi], times(x[xi], w[wi])); });
     return {to_tensor(y, dtype)};
   });
 }
@@ -83,7 +86,7 @@ Tensors conv_grad_x(const Context& c) {
     const Geometry g = geometry(c.node(), c.input(2).integers(), w.dims);
     Array<T> dx(g.x_dims);
     for_each_product(g, [&](int64_t xi, int64_t wi, int64_t yi) {
-      dx[xi] = static_cast<T>(dx[xi] + dy[yi] * w[wi]);
+      dx[xi] = plus(dx[xi], times(dy[yi], w[wi]));
     });
     return {to_tensor(dx, dtype)};
   });
@@ -97,7 +100,7 @@ Tensors conv_grad_w(const Context& c) {
     const Geometry g = geometry(c.node(), x.dims, c.input(2).integers());
     Array<T> dw(g.w_dims);
     for_each_product(g, [&](int64_t xi, int64_t wi, int64_t yi) {
-      dw[wi] = static_cast<T>(dw[wi] + x[xi] * dy[yi]);
+      dw[wi] = plus(dw[wi], times(x[xi], dy[yi]));
     });
     return {to_tensor(dw, dtype)};
   });

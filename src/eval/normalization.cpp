@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "eval/families.h"
@@ -54,6 +56,9 @@ Tensors batch_norm(const Context& c) {
     if (bias.size() != scale.size() || mean.size() != scale.size() ||
         variance.size() != scale.size()) {
       throw Error("scale, bias, mean and variance differ in length");
+    }
+    if (y.rank() > 1 && y.dims[1] != scale.size()) {
+      throw Error(fmt::format("{} numbers for {} channels", scale.size(), y.dims[1]));
     }
     const auto channels = channels_of(y.dims);
     Statistics<T> used{mean.data, variance.data};

@@ -99,14 +99,20 @@ std::vector<Expr> sum_to_expansion(const ExpandContext& c) {
   return {reshape(sum(x, axes, KeepDims::yes), shape)};
 }
 
-// ScatterAdd(x, indices, shape): the way back of every operator that picks elements by index.
+// ScatterAdd(x, indices, shape): the way back of every operator that picks elements by index. What
+// has a negative index is dropped: it goes to, and comes from, an element more behind the others,
+// since these may be none.
+Expr with_place_for_dropped(Expr indices, Expr count) {
+  return where(less(indices, indices.builder().scalar(0, DType::i64)), count, indices);
+}
+
 Grads scatter_add_vjp(const VjpContext& c) {
-  const Expr indices = c.input(1), g = c.grad(0);
-  const Expr zero = c.builder().scalar(0, DType::i64);
-  const Expr dropped = less(indices, zero);
-  const Expr flat = reshape(g, c.builder().integers({-1}));
-  const Expr picked = gather(flat, where(dropped, zero, indices), 0);
-  return {where(dropped, zeros_like(picked), picked)};
+  Builder& b = c.builder();
+  const Expr g = c.grad(0), first = b.integers({0});
+  const Expr flat =
+      concat({reshape(g, b.integers({-1})), unsqueeze(b.scalar(0, g.dtype()), first)}, 0);
+  const Expr count = b.add("Size", {g.value()}, DType::i64);
+  return {gather(flat, with_place_for_dropped(c.input(1), count), 0)};
 }
 
 std::vector<InferredOutput> scatter_add_types(const Node& node, const KnownData& known) {
@@ -116,17 +122,14 @@ std::vector<InferredOutput> scatter_add_types(const Node& node, const KnownData&
 std::vector<Expr> scatter_add_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
   const Expr x = c.input(0), indices = c.input(1), shape = c.input(2);
-  const Expr flat = b.integers({-1});
-  const Expr zero = b.scalar(0, DType::i64);
-  const Expr dropped = less(indices, zero);
-  const Expr kept = where(dropped, zeros_like(x), x);
-  const Expr places = where(dropped, zero, indices);
+  const Expr flat = b.integers({-1}), first = b.integers({0});
   const Expr count = b.add("ReduceProd", {shape.value()}, DType::i64, {{"keepdims", int64_t{1}}});
-  const Expr empty = expand(b.scalar(0, x.dtype()), count);
+  const Expr places = with_place_for_dropped(indices, count);
+  const Expr empty = expand(b.scalar(0, x.dtype()), count + b.scalar(1, DType::i64));
   const Expr added =
-      b.add("ScatterElements", values({empty, reshape(places, flat), reshape(kept, flat)}),
-            x.dtype(), {{"axis", int64_t{0}}, {"reduction", std::string("add")}});
-  return {reshape(added, shape)};
+      b.add("ScatterElements", values({empty, reshape(places, flat), reshape(x, flat)}), x.dtype(),
+            {{"axis", int64_t{0}}, {"reduction", std::string("add")}});
+  return {reshape(slice(added, first, count, first), shape)};
 }
 
 // AxesOrAll(axes, x): the axes, or all of x's where there are none.

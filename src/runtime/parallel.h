@@ -39,6 +39,7 @@ inline double product_cost(double flops) { return flops / 60; }
 /// the range is cut depends on the number of threads alone, so that results do not vary.
 template <typename Body>
 void parallel_for(int64_t count, [[maybe_unused]] double cost, Body body) {
+  if (count == 0) return;
 #ifdef _OPENMP
   const auto useful = static_cast<int64_t>(static_cast<double>(count) * cost / kWorthAThread);
   const int team = static_cast<int>(std::clamp<int64_t>(useful, 1, threads()));

@@ -32,6 +32,7 @@ void plan_gather(Site& site) {
                     std::to_string(rows) + " rows");
       }
     }
+    if (row_bytes == 0) return;
     parallel_for(count, static_cast<double>(row_bytes) * 0.1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         const auto row = static_cast<size_t>(at[i] < 0 ? at[i] + rows : at[i]);

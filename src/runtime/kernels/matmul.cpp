@@ -89,7 +89,8 @@ struct Stack {
   int64_t results = 0;                    // elements of y
   bool swapped = false;                   // b^T a is computed, and transposed
 
-  bool adds() const { return static_cast<int64_t>(y_at.size()) * product.m * product.n > results; }
+  /// Whether an element of y is the sum of several products, or of none: of an empty stack.
+  bool adds() const { return static_cast<int64_t>(y_at.size()) * product.m * product.n != results; }
 
   /// Whether threads take products each, rather than share one.
   bool is_shared() const {

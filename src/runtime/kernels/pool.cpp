@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "eval/array.h"
+#include "onward/error.h"
 #include "ops/window.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
@@ -35,6 +36,8 @@ struct Places {
   std::vector<int64_t> begin;                                 // of each output's list
   std::vector<int64_t> place;
   bool each_once = false;  // windows cover every place of the input, and none twice
+
+  bool has_empty_window() const { return std::ranges::adjacent_find(begin) != begin.end(); }
 };
 
 Places find_places(const Node& node, const std::vector<int64_t>& x) {
@@ -143,6 +146,9 @@ void max_pool_grad(const Places& p, const T* dy, const uint8_t* taps, T* dx) {
 template <typename T>
 void plan_max_pool(Site& site) {
   const Places places = find_places(site.node(), site.input_dims(0));
+  if (places.images * places.channels > 0 && places.has_empty_window()) {
+    throw Error("a window lies in the padding alone");
+  }
   const SlotIndex x = site.input(0, Layout::channels_last),
                   y = site.output(0, Layout::channels_last);
   const bool saves = site.has_output(1);

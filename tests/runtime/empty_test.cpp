@@ -1,0 +1,152 @@
+// Every operator case with dimensions of size zero: where the reference kernels take it, the plan
+// gives the same, forward and back. One dimension of one input is emptied; two of one size in two
+// inputs, which an operator may want to be the same; and all of one size.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "tests/ops/case.h"
+#include "tests/runtime/both_ways.h"
+
+namespace onward {
+namespace {
+
+struct Place {
+  size_t input, dim;
+};
+
+int64_t& size_at(Case& tested, const Place& place) {
+  return tested.inputs[place.input].dims[place.dim];
+}
+
+/// A case with some dimensions emptied; of given values as many as are left.
+Case emptied(Case tested, const std::vector<Place>& places) {
+  for (const Place& place : places) size_at(tested, place) = 0;
+  for (CaseInput& input : tested.inputs) {
+    const bool given = !input.values.empty();
+    int64_t count = 1;
+    for (const int64_t dim : input.dims) count *= dim;
+    if (given) input.values.resize(static_cast<size_t>(count));
+  }
+  return tested;
+}
+
+std::vector<Case> emptied_cases(Case tested) {
+  std::vector<Place> places;
+  for (size_t input = 0; input < tested.inputs.size(); ++input) {
+    for (size_t dim = 0; dim < tested.inputs[input].dims.size(); ++dim) {
+      if (tested.inputs[input].dims[dim] > 0) places.push_back({input, dim});
+    }
+  }
+  std::vector<Case> cases;
+  std::set<int64_t> sizes;
+  for (const Place& place : places) {
+    cases.push_back(emptied(tested, {place}));
+    sizes.insert(size_at(tested, place));
+    for (const Place& other : places) {
+      if (other.input > place.input && size_at(tested, other) == size_at(tested, place)) {
+        cases.push_back(emptied(tested, {place, other}));
+      }
+    }
+  }
+  for (const int64_t size : sizes) {
+    std::vector<Place> all;
+    for (const Place& place : places) {
+      if (size_at(tested, place) == size) all.push_back(place);
+    }
+    Case every = tested;
+    // A shape that is an input has the size too.
+    for (CaseInput& input : every.inputs) {
+      if (input.dtype != DType::i64 || input.dims.size() != 1) continue;
+      std::ranges::replace(input.values, static_cast<double>(size), 0.0);
+    }
+    cases.push_back(emptied(every, all));
+  }
+  return cases;
+}
+
+std::string described(const Case& tested) {
+  std::string text = tested.text;
+  for (const CaseInput& input : tested.inputs) {
+    text += fmt::format("; {} {}", input.name, to_string(input.dims));
+  }
+  return text;
+}
+
+TensorMap inputs_of(const Case& tested) {
+  TensorMap inputs;
+  uint64_t seed = 1;
+  for (const CaseInput& input : tested.inputs) {
+    inputs.emplace(input.name, case_tensor(input, seed++));
+  }
+  return inputs;
+}
+
+void expect_same(const Outcome& given, const Outcome& expected) {
+  ASSERT_EQ(given.refusal, "");
+  ASSERT_EQ(expected.refusal, "");
+  for (const auto& [name, tensor] : given.outputs) {
+    EXPECT_EQ(tensor.dtype(), expected.outputs.at(name).dtype()) << name;
+    expect_close(tensor, expected.outputs.at(name), 1e-12, name);
+  }
+}
+
+/// These have nothing to take elements from, or a shape of their own to fill.
+bool wants_elements(const Case& tested) {
+  constexpr std::string_view kNames[] = {"Pad edge", "Pad reflect", "Pad wrap", "Reshape"};
+  return std::ranges::find(kNames, tested.name) != std::end(kNames);
+}
+
+class EmptyTest : public testing::TestWithParam<Case> {};
+
+TEST_P(EmptyTest, ForwardAndBack) {
+  int computed = 0;
+  for (const Case& tested : emptied_cases(GetParam())) {
+    SCOPED_TRACE(described(tested));
+    const TensorMap inputs = inputs_of(tested);
+    const Outcome expected = interpreted(case_model(tested, Shapes::erased), inputs);
+    if (!expected.refusal.empty()) continue;  // shapes that do not fit one another
+    ++computed;
+    expect_same(planned(case_model(tested, Shapes::erased), inputs), expected);
+    if (!tested.has_gradient) continue;
+    for (const Shapes shapes : {Shapes::fixed, Shapes::erased}) {
+      const Model model = gradient_model(tested, shapes);
+      const TensorMap tensors = case_tensors(tested);
+      expect_same(planned(step_of(model), tensors), interpreted(step_of(model), tensors));
+    }
+  }
+  EXPECT_EQ(computed == 0, wants_elements(GetParam())) << computed << " were computed";
+}
+
+std::string test_name(const testing::TestParamInfo<Case>& tested) {
+  std::string name;
+  for (const char letter : tested.param.name) name += std::isalnum(letter) ? letter : '_';
+  return name + "_" + std::to_string(tested.index);
+}
+
+/// Random numbers by seed and shape, constants and the like have no dimension to empty.
+std::vector<Case> cases_with_dimensions() {
+  std::vector<Case> cases;
+  for (const Case& each : all_cases()) {
+    if (each.error.empty() && !emptied_cases(each).empty()) cases.push_back(each);
+  }
+  return cases;
+}
+
+TEST(EmptyWindowTest, IsRefused) {
+  const Case tested{"", "y = MaxPool<kernel_shape = [1], pads = [1, 0]>(x)", {f64("x", {1, 2, 3})}};
+  for (const auto& outcome : {planned(case_model(tested, Shapes::fixed), inputs_of(tested)),
+                              interpreted(case_model(tested, Shapes::fixed), inputs_of(tested))}) {
+    EXPECT_NE(outcome.refusal.find("a window lies in the padding alone"), std::string::npos)
+        << outcome.refusal;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, EmptyTest, testing::ValuesIn(cases_with_dimensions()), test_name);
+
+}  // namespace
+}  // namespace onward
