@@ -73,7 +73,8 @@ constexpr CallRow kCalls[] = {
     {"Reshape",            torch_reshape,                       keras_reshape},
     {"Shape",              torch_shape,                         keras_shape},
     {"Sigmoid",            "torch.sigmoid({0})",                "ops.sigmoid({0})", kFollows},
-    {"Sign",               "torch.sign({0})",                   "ops.sign({0})", kFollows},
+    // PyTorch's own gives 0 for NaN.
+    {"Sign",               "torch.where(torch.isnan({0}), {0}, torch.sign({0}))", "ops.sign({0})", kFollows},
     {"Slice",              torch_slice,                         keras_slice},
     {"Softmax",            "F.softmax({0}, dim={axis:-1})",     "ops.softmax({0}, axis={axis:-1})", kFollows},
     {"SoftmaxCrossEntropyLoss", torch_cross_entropy,            keras_cross_entropy, Images::no, 2},
