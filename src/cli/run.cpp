@@ -44,8 +44,8 @@ Arrays read_inputs(const RunArguments& options) {
   return arrays;
 }
 
-/// The arrays in the types that the inputs have; whether shapes fit is for the model to say.
-TensorMap fitted(const Arrays& arrays, const std::vector<InputSlot>& slots) {
+/// The arrays in the types that the inputs have.
+TensorMap inputs_from(const Arrays& arrays, const std::vector<InputSlot>& slots) {
   TensorMap inputs;
   for (const auto& [name, array] : arrays) {
     const auto slot = std::ranges::find(slots, name, &InputSlot::name);
@@ -54,14 +54,11 @@ TensorMap fitted(const Arrays& arrays, const std::vector<InputSlot>& slots) {
       for (const InputSlot& each : slots) names.push_back("'" + each.name + "'");
       throw Error(fmt::format("there is no input '{}', only {}", name, fmt::join(names, ", ")));
     }
-    if (!converts_exactly(array.dtype(), slot->type.dtype)) {
-      throw Error(fmt::format("input '{}' takes {}, not {}", name, onward::name(slot->type.dtype),
-                              onward::name(array.dtype())));
-    }
-    inputs.emplace(name, converted(array, slot->type.dtype));
-    if (const auto reason = conflict(slot->type, inputs.at(name).type())) {
-      throw Error(fmt::format("input '{}' is {}, not {}: {}", name, to_string(slot->type),
-                              to_string(array.type()), *reason));
+    try {
+      inputs.emplace(name, fitted(array, slot->type));
+    } catch (Error& error) {
+      throw error.add_context(
+          fmt::format("in the array for input '{}' {}", name, to_string(slot->type)));
     }
   }
   for (const InputSlot& slot : slots) {
@@ -140,7 +137,7 @@ void run_model(const RunArguments& options) {
   }
   std::vector<size_t> infos;
   if (options.training) infos = infos_of(model, options.info);
-  const TensorMap inputs = fitted(read_inputs(options), input_slots(model, infos));
+  const TensorMap inputs = inputs_from(read_inputs(options), input_slots(model, infos));
   Trainer trainer(std::move(model), {.seed = static_cast<uint64_t>(options.seed)});
   const TensorMap outputs = options.training ? step(trainer, inputs, infos) : trainer.infer(inputs);
   for (const auto& [name, tensor] : outputs) {

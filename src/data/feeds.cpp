@@ -11,14 +11,6 @@
 namespace onward {
 namespace {
 
-/// NumPy's name of an element type, for advice.
-std::string_view numpy_name(DType dtype) {
-  return dtype == DType::boolean ? "bool"
-         : dtype == DType::f32   ? "float32"
-         : dtype == DType::f64   ? "float64"
-                                 : onnx_name(dtype);
-}
-
 /// The array's type with the number of examples left open.
 Type type_of_batches(const Tensor& array) {
   Type type = array.type();
@@ -78,18 +70,19 @@ std::optional<std::string> Feeds::add(const InputSlot& slot, const ArrayNames& n
         "there is no array '{}' for input '{}' {}: name it so, or give --feed {}=NAME", name,
         slot.name, to_string(slot.type), slot.name);
   }
-  const Tensor& array = found->second;
+  const Tensor& whole = found->second;
   if (!slot.type.is_tensor()) return fmt::format("input '{}' is no tensor", slot.name);
-  if (!converts_exactly(array.dtype(), slot.type.dtype)) {
-    return fmt::format("array '{}' is {}, but input '{}' takes {}: save it as {}", name,
-                       onward::name(array.dtype()), slot.name, onward::name(slot.type.dtype),
-                       numpy_name(slot.type.dtype));
-  }
+  const Tensor array = with_fitting_rank(whole, slot.type);
   Type type = type_of_batches(array);
   type.dtype = slot.type.dtype;
   if (const auto reason = conflict(slot.type, type)) {
     return fmt::format("array '{}' {} does not fit input '{}' {}: {}", name,
-                       to_string(array.type()), slot.name, to_string(slot.type), *reason);
+                       to_string(whole.type()), slot.name, to_string(slot.type), *reason);
+  }
+  if (const auto problem = conversion_problem(array, slot.type.dtype)) {
+    return fmt::format("array '{}' is {}, but input '{}' takes {}: {}", name,
+                       onward::name(array.dtype()), slot.name, onward::name(slot.type.dtype),
+                       *problem);
   }
   feeds_.push_back({slot.name, array, slot.type.dtype});
   const bool fixes = !array.dims().empty() && slot.type.shape && slot.type.shape->front().value;

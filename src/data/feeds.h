@@ -23,8 +23,8 @@ std::vector<InputSlot> input_slots(const Model& model);
 /// Array names for inputs that are named otherwise.
 using ArrayNames = std::map<std::string, std::string, std::less<>>;
 
-/// Cuts batches for a model's inputs out of a dataset. Arrays are matched by name; elements are
-/// converted where that is exact.
+/// Cuts batches for a model's inputs out of a dataset. Arrays are matched by name, and fitted to
+/// the types of the inputs (data/convert.h).
 class Feeds {
  public:
   /// Throws an Error that names every input without an array, or with one that does not fit.

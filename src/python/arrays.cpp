@@ -180,6 +180,25 @@ DType dtype_of_array(const nb::object& array) {
   throw Error(fmt::format("an array of {} has no type of ONNX", wanted));
 }
 
+/// A contiguous array; a tensor of PyTorch may belong to a graph, or lie elsewhere.
+nb::object as_array(nb::handle object) {
+  try {
+    nb::object source = nb::borrow(object);
+    if (nb::hasattr(source, "detach") && nb::hasattr(source, "cpu")) {
+      source = source.attr("detach")().attr("cpu")();
+    }
+    return numpy().attr("asarray")(source, nb::arg("order") = "C");
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError) &&
+        !error.matches(PyExc_RuntimeError)) {
+      throw;
+    }
+    throw Error(fmt::format("{} can't be taken for an array: {}; pass a NumPy array",
+                            nb::cast<std::string>(object.type().attr("__name__")),
+                            nb::cast<std::string>(nb::str(error.value()))));
+  }
+}
+
 }  // namespace
 
 std::string_view numpy_name(DType dtype) {
@@ -187,7 +206,7 @@ std::string_view numpy_name(DType dtype) {
 }
 
 Tensor Borrowed::tensor(nb::handle object) {
-  nb::object array = numpy().attr("asarray")(object, nb::arg("order") = "C");
+  nb::object array = as_array(object);
   if (is_string_kind(nb::cast<std::string>(array.attr("dtype").attr("kind")))) {
     return strings_from(array);
   }

@@ -6,9 +6,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <mutex>
-#include <set>
+#include <ranges>
 
+#include "data/convert.h"
 #include "ir/copy.h"
 #include "ir/save.h"
 #include "onward/error.h"
@@ -28,7 +30,7 @@ class PyTrainer {
   PyTrainer(const PyModel& model, uint64_t seed, int threads)
       : model_(model.model), trainer_(copy(*model.model), {.seed = seed, .threads = threads}) {
     for_each_top_level_graph(*model_, [&](const Graph& graph, GraphRole) {
-      for (const Value* input : graph.inputs()) inputs_.insert(input->name());
+      for (const Value* input : graph.inputs()) inputs_.emplace(input->name(), input->type);
     });
   }
 
@@ -40,8 +42,7 @@ class PyTrainer {
     Borrowed borrowed;
     std::vector<TensorMap> tensors;
     for (const nb::dict& batch : batches) {
-      tensors.push_back(borrowed.tensors(batch));
-      refuse_unknown(tensors.back());
+      tensors.push_back(fitted_inputs(borrowed.tensors(batch)));
     }
     TensorMap outputs;
     {
@@ -125,8 +126,7 @@ class PyTrainer {
   template <typename Work>
   nb::dict call(const nb::dict& inputs, Work work) {
     Borrowed borrowed;
-    const TensorMap tensors = borrowed.tensors(inputs);
-    refuse_unknown(tensors);
+    const TensorMap tensors = fitted_inputs(borrowed.tensors(inputs));
     TensorMap outputs;
     {
       const nb::gil_scoped_release unlocked;
@@ -137,17 +137,27 @@ class PyTrainer {
     return to_arrays(outputs);
   }
 
-  /// A misspelt name of an input with a default would otherwise go unnoticed.
-  void refuse_unknown(const TensorMap& tensors) const {
-    for (const auto& [name, tensor] : tensors) {
-      if (inputs_.contains(name)) continue;
-      throw Error(fmt::format("the model has no input '{}': it has '{}'", name,
-                              fmt::join(inputs_, "', '")));
+  /// The arrays in the types of the inputs. A misspelt name of an input with a default would
+  /// otherwise go unnoticed.
+  TensorMap fitted_inputs(TensorMap tensors) const {
+    for (auto& [name, tensor] : tensors) {
+      const auto input = inputs_.find(name);
+      if (input == inputs_.end()) {
+        throw Error(fmt::format("the model has no input '{}': it has '{}'", name,
+                                fmt::join(std::views::keys(inputs_), "', '")));
+      }
+      try {
+        tensor = fitted(tensor, input->second);
+      } catch (Error& error) {
+        throw error.add_context(
+            fmt::format("in the array for '{}' {}", name, to_string(input->second)));
+      }
     }
+    return tensors;
   }
 
   std::shared_ptr<const Model> model_;
-  std::set<std::string> inputs_;
+  std::map<std::string, Type> inputs_;
   Trainer trainer_;
   std::vector<std::optional<GradientProgram>> gradients_;
   std::mutex mutex_;

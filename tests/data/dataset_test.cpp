@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <numeric>
 
 #include "data/convert.h"
@@ -98,12 +100,104 @@ TEST(Convert, OnlyWhatIsExact) {
       {DType::f64, DType::f32}, {DType::i64, DType::i32},    {DType::i64, DType::f64},
       {DType::i32, DType::f32}, {DType::i8, DType::u8},      {DType::i8, DType::u64},
       {DType::f32, DType::i64}, {DType::u8, DType::boolean}, {DType::u8, DType::string},
-      {DType::c64, DType::f64}, {DType::f32, DType::f16},    {DType::u64, DType::i64}};
+      {DType::c64, DType::f64}, {DType::f32, DType::f16},    {DType::u64, DType::i64},
+      {DType::bf16, DType::f16}};
   for (const auto& [from, to] : refused) {
     EXPECT_FALSE(converts_exactly(from, to)) << name(from) << " " << name(to);
   }
   EXPECT_EQ(converted(Tensor::of<int8_t>({2}, {-128, 127}), DType::f32).number(0), -128);
   EXPECT_EQ(converted(Tensor::of<uint32_t>({1}, {4294967295U}), DType::i64).integer(0), 4294967295);
+}
+
+struct Loss {
+  Tensor tensor;
+  DType to;
+  std::string problem;  // empty where it converts
+};
+
+TEST(Convert, KeepsIntegersAndRoundsFloats) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto doubles = [](const std::vector<double>& values) {
+    return Tensor::of<double>({static_cast<int64_t>(values.size())}, values);
+  };
+  const auto integers = [](const std::vector<int64_t>& values) {
+    return Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
+  };
+  const Loss cases[] = {
+      {doubles({0.1, inf, -1e38}), DType::f32, ""},
+      {doubles({0, 1e39}), DType::f32, "element 1 is 1e+39, which f32 can't hold"},
+      {doubles({7e4}), DType::f16, "element 0 is 70000, which f16 can't hold"},
+      {doubles({7e4}), DType::bf16, ""},
+      {doubles({0, 2, -3}), DType::i64, ""},
+      {doubles({0, 0.5}), DType::i64, "element 1 is 0.5, which i64 can't hold: pass whole numbers"},
+      {doubles({-1}), DType::u8, "element 0 is -1"},
+      {doubles({1e19}), DType::i64, "element 0 is 1e+19"},
+      {doubles({1e19}), DType::u64, ""},
+      {doubles({inf}), DType::i64, "element 0 is inf"},
+      {integers({1 << 24}), DType::f32, ""},
+      {integers({(1 << 24) + 1}), DType::f32, "pass floats to have it rounded"},
+      {integers({1LL << 40}), DType::f32, ""},
+      {integers({(1LL << 53) + 1}), DType::f64, "element 0 is 9007199254740993"},
+      {integers({127, -128}), DType::i8, ""},
+      {integers({128}), DType::i8, "element 0 is 128, which i8 can't hold"},
+      {integers({-1}), DType::u64, "element 0 is -1"},
+      {Tensor::of<uint64_t>({1}, {1ULL << 63}), DType::i64, "which i64 can't hold"},
+      {Tensor::of<uint64_t>({1}, {1ULL << 63}), DType::f64, "which f64 can't hold"},
+      {integers({1}), DType::boolean, "i64 does not become bool: pass an array of bool"},
+      {Tensor::of_strings({1}, {"a"}), DType::f32, "string does not become f32"},
+  };
+  for (const Loss& each : cases) {
+    const auto problem = conversion_problem(each.tensor, each.to);
+    EXPECT_EQ(problem.has_value(), !each.problem.empty()) << problem.value_or(name(each.to).data());
+    EXPECT_NE(problem.value_or("").find(each.problem), std::string::npos) << problem.value_or("");
+    if (problem) continue;
+    const Tensor result = converted(each.tensor, each.to);
+    ASSERT_EQ(result.dtype(), each.to);
+    for (int64_t i = 0; i < result.size(); ++i) {
+      const double value = each.tensor.number(i);
+      if (is_float(each.to) && std::isfinite(value)) {
+        EXPECT_NEAR(result.number(i), value, std::abs(value) / 100);
+      } else {
+        EXPECT_EQ(result.number(i), value);
+      }
+    }
+  }
+}
+
+struct Rank {
+  std::vector<int64_t> given;
+  Shape wanted;
+  std::string result;  // or the problem
+};
+
+TEST(Convert, AddsOrDropsALastDimensionOfOne) {
+  const Dim n = Dim::named("N"), one = Dim::known(1), two = Dim::known(2);
+  const Rank cases[] = {
+      {{2}, {n, one}, "f32[2,1]"},
+      {{2, 1}, {n}, "f32[2]"},
+      {{}, {one}, "f32[1]"},
+      {{1}, {}, "f32[]"},
+      {{2, 1}, {n, one}, "f32[2,1]"},
+      {{2, 2}, {n, two}, "f32[2,2]"},
+      {{2}, {n, n}, "f32[2] does not fit f32[N,N]: rank 2 and rank 1"},
+      {{2}, {one, n}, "f32[2] does not fit f32[1,N]: rank 2 and rank 1"},
+      {{2}, {n, one, one}, "f32[2] does not fit f32[N,1,1]: rank 3 and rank 1"},
+      {{2, 2}, {n}, "f32[2,2] does not fit f32[N]: rank 1 and rank 2"},
+      {{1, 2}, {n}, "f32[1,2] does not fit f32[N]: rank 1 and rank 2"},
+  };
+  for (const Rank& each : cases) {
+    int64_t count = 1;
+    for (const int64_t dim : each.given) count *= dim;
+    const auto array =
+        Tensor::of<float>(each.given, std::vector<float>(static_cast<size_t>(count)));
+    std::string result;
+    try {
+      result = to_string(fitted(array, Type::tensor(DType::f32, each.wanted)).type());
+    } catch (const Error& error) {
+      result = error.what();
+    }
+    EXPECT_EQ(result, each.result);
+  }
 }
 
 std::string idx(const std::string& dims, const std::string& data) {

@@ -136,8 +136,8 @@ def test_micro_batches_accumulate(trainer):
 @pytest.mark.parametrize("batch, message", [
     ({"x": X}, "label"),
     ({"x": X, "label": X, "other": X}, "other"),
-    ({"x": X.astype(float), "label": X}, "f64"),
-    ({"x": X[:, 0], "label": X}, "x"),
+    ({"x": X.astype(complex), "label": X}, "c128"),
+    ({"x": X[:, [0, 0]], "label": X}, "x"),
     ({"x": X, "label": np.full_like(X, np.nan)}, "loss"),
 ])
 def test_wrong_batches_are_refused(trainer, batch, message):

@@ -65,14 +65,14 @@ g (float[N] x) => (float[N] "../up/y", float[N] ".hidden") {
     (["--input", "x={}/missing.npy"], "missing.npy"),
     (["--input", "z={}/x.npy"], "there is no input 'z', only 'x'"),
     (["--input", "x={}/x.npy", "--input", "x={}/x.npy"], "given twice"),
-    (["--input", "x={}/wide.npy"], "input 'x' takes f32, not f64"),
-    (["--input", "x={}/flat.npy"], "input 'x' is f32[N,1], not f32[3]"),
+    (["--input", "x={}/huge.npy"], "element 1 is 1e+39, which f32 can't hold"),
+    (["--input", "x={}/pairs.npy"], "f32[3,2] does not fit f32[N,1]: dimension 1 is 1 and 2\n  in the array for input 'x'"),
     (["--input", "x={}/x.npy", "--training"], "input 'label' f32[N,1] is not given"),
     (["--input", "x={}/x.npy", "--info", "0"], "--info takes --training"),
 ])
 def test_refusals(tmp_path, arguments, message):
     model = linear(tmp_path)
-    save(tmp_path, wide=np.zeros((3, 1)), flat=np.zeros(3, np.float32))
+    save(tmp_path, huge=np.array([[0], [1e39]]), pairs=np.zeros((3, 2), np.float32))
     result = onward("run", model, *[each.format(tmp_path) for each in arguments])
     assert result.returncode == 1 and message in result.stderr
     assert state(model)["w"] == 0
