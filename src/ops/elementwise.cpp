@@ -42,7 +42,7 @@ double number(const VjpContext& c, std::string_view name, float fallback) {
 
 Grads leaky_relu_vjp(const VjpContext& c) {
   const Expr x = c.input(0), dy = c.grad(0);
-  return {where(less(x, zeros_like(x)), number(c, "alpha", 0.01F) * dy, dy)};
+  return {where(greater(x, zeros_like(x)), dy, number(c, "alpha", 0.01F) * dy)};
 }
 
 // y = x Phi(x), with the normal distribution's Phi or an approximation of it by tanh.
@@ -60,13 +60,25 @@ Grads gelu_vjp(const VjpContext& c) {
   return {dy * (0.5 * (1 + erf) + x * phi)};
 }
 
-/// Passes inside of the limits and on them. The limits themselves are constants to the standard.
+/// Passes inside of the limits and on them. Beyond, it is the limit's; the upper one's where the
+/// two cross, since that wins.
 Grads clip_vjp(const VjpContext& c) {
-  const Expr x = c.input(0);
-  Expr dx = c.grad(0);
-  if (c.has_input(1)) dx = where(less(x, c.input(1)), zeros_like(dx), dx);
-  if (c.has_input(2)) dx = where(greater(x, c.input(2)), zeros_like(dx), dx);
-  return {dx};
+  const Expr x = c.input(0), dy = c.grad(0), zero = zeros_like(dy);
+  Grads grads = {dy, std::nullopt, std::nullopt};
+  std::optional<Expr> raised = x;
+  if (c.has_input(1)) {
+    const Expr low = c.input(1), below = less(x, low);
+    grads[0] = where(below, zero, *grads[0]);
+    grads[1] = masked(below, dy);
+    raised = c.builder().add("Max", values({x, low}), x.dtype());
+  }
+  if (c.has_input(2)) {
+    const Expr high = c.input(2);
+    grads[0] = where(greater(x, high), zero, *grads[0]);
+    if (grads[1]) grads[1] = where(greater(c.input(1), high), zero, *grads[1]);
+    grads[2] = masked(greater(*raised, high), dy);
+  }
+  return grads;
 }
 
 /// Each input takes the gradient where it is the result; inputs that tie share it.
@@ -131,7 +143,7 @@ const OpDef kElementwiseOps[] = {
     {.name = "Div", .vjp = binary<div_rule>, .broadcasts = true},
     {.name = "Cast", .vjp = cast_vjp},
     {.name = "CastLike", .vjp = cast_vjp},
-    {.name = "Clip", .vjp = clip_vjp},
+    {.name = "Clip", .vjp = clip_vjp, .broadcasts = true},
     {.name = "Gelu", .vjp = gelu_vjp},
     {.name = "LeakyRelu", .vjp = leaky_relu_vjp},
     {.name = "Max", .vjp = extremum_vjp, .broadcasts = true},
