@@ -147,6 +147,7 @@ Job read_job(const Model& model, size_t info, const Graph& graph) {
   job.counts_this_step =
       job.optimizer.formula != Formula::onnx || reads_next_step(model, info, found.step);
   job.loss = found.recipe.loss;
+  job.ignore_index = found.recipe.ignore_index;
   job.step_graph = join_step(model, info);
   job.loss_value = values_of(*job.step_graph.graph).at(found.loss->name());
   find_loss_inputs(model, info, found, graph, job);

@@ -38,6 +38,7 @@ struct Job {
   std::optional<StateTensor> step;
 
   LossKind loss = LossKind::mse;
+  std::optional<int64_t> ignore_index;  // of softmax_cross_entropy
   /// What the loss reads of the model, in the lifted inference graph.
   std::vector<const Value*> predictions;
   /// What it reads of the algorithm: inputs, which the data gives.

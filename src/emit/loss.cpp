@@ -12,6 +12,9 @@ namespace {
 /// More would be data, which has no place in a source.
 constexpr int64_t kMostWrittenOut = 64;
 
+/// The label that nn.CrossEntropyLoss ignores unless it is told of another.
+constexpr int64_t kTorchIgnores = -100;
+
 std::string nested_list(const Tensor& tensor, size_t axis, int64_t& next) {
   if (axis == tensor.dims().size()) return python_element(tensor, next++);
   std::vector<std::string> parts;
@@ -118,7 +121,10 @@ LossText written(Target target, const Job& job, std::set<std::string>& snippets)
 LossText torch_loss(const Job& job, std::set<std::string>& snippets) {
   switch (job.loss) {
     case LossKind::softmax_cross_entropy:
-      return {{}, "nn.CrossEntropyLoss()"};
+      if (job.ignore_index.value_or(kTorchIgnores) == kTorchIgnores) {
+        return {{}, "nn.CrossEntropyLoss()"};
+      }
+      return {{}, fmt::format("nn.CrossEntropyLoss(ignore_index={})", *job.ignore_index)};
     case LossKind::mse:
       return {{}, "nn.MSELoss()"};
     case LossKind::bce_with_logits:
@@ -139,7 +145,7 @@ LossText keras_loss(const Job& job, std::set<std::string>& snippets) {
   switch (job.loss) {
     case LossKind::softmax_cross_entropy:
       // Keras has the classes in the last dimension.
-      if (rank(job.predictions[0]) != 2 || !reads_logits) {
+      if (rank(job.predictions[0]) != 2 || !reads_logits || job.ignore_index) {
         return written(Target::keras, job, snippets);
       }
       return {{}, "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"};

@@ -54,7 +54,8 @@ OptimizerSettings settings_from(const std::string& kind, const std::string& form
 
 PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>& loss,
                  const std::string& optimizer, const std::string& formula,
-                 const std::optional<std::string>& output, const std::vector<std::string>& train,
+                 const std::optional<std::string>& output, const std::string& loss_reads,
+                 std::optional<int64_t> ignore_index, const std::vector<std::string>& train,
                  const std::vector<std::string>& freeze, const std::string& batch_norm,
                  const std::string& batch_variance, std::optional<double> batch_momentum,
                  bool dropout, const nb::kwargs& numbers) {
@@ -67,6 +68,8 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
     if (recipe.loss == LossKind::custom) throw Error("a custom loss is given as a Model");
   }
   recipe.output = output.value_or("");
+  recipe.loss_reads = loss_reads_of(loss_reads);
+  recipe.ignore_index = ignore_index;
   recipe.optimizer = settings_from(optimizer, formula, numbers);
   recipe.train = train;
   recipe.freeze = freeze;
@@ -83,12 +86,15 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
 void bind_prepare(nb::module_& module) {
   module.def(
       "prepare", &prepared, "model"_a, nb::kw_only(), "loss"_a, "optimizer"_a = "adam",
-      "formula"_a = "torch", "output"_a = nb::none(), "train"_a = std::vector<std::string>{},
+      "formula"_a = "torch", "output"_a = nb::none(), "loss_reads"_a = "logits",
+      "ignore_index"_a = nb::none(), "train"_a = std::vector<std::string>{},
       "freeze"_a = std::vector<std::string>{}, "batch_norm"_a = "frozen",
       "batch_variance"_a = "biased", "batch_momentum"_a = nb::none(), "dropout"_a = true,
       "numbers"_a,
       nb::sig("def prepare(model: Model, *, loss: str | Model, optimizer: str = 'adam', formula: "
-              "str = 'torch', output: str | None = None, train: collections.abc.Sequence[str] = "
+              "str = 'torch', output: str | None = None, loss_reads: str = 'logits', ignore_index: "
+              "int | None "
+              "= None, train: collections.abc.Sequence[str] = "
               "(), freeze: "
               "collections.abc.Sequence[str] = (), batch_norm: str = 'frozen', batch_variance: str "
               "= 'biased', "
@@ -101,6 +107,9 @@ void bind_prepare(nb::module_& module) {
       "optimizer: sgd, momentum, nesterov, adam, adamw or adagrad; formula: whose, torch, keras or "
       "onnx.\n"
       "output: the model's output that the loss reads, where it has several.\n"
+      "loss_reads: logits, what a last Softmax or Sigmoid is computed from where the loss has that "
+      "function inside itself; or output, whatever computes it.\n"
+      "ignore_index: labels of this number count for nothing in softmax_cross_entropy.\n"
       "train, freeze: patterns (* and ?) of names that override what each tensor's role says.\n"
       "batch_norm: frozen, or batch: by each batch's statistics, updating the running ones with a "
       "biased or unbiased batch_variance, keeping batch_momentum of the old.\n"

@@ -22,7 +22,7 @@ Value* find_for_loss(const Model& model, const std::string& name) {
 WrittenLoss write_any_loss(Algorithm& algorithm, const Model& model, const TrainingPlan& plan,
                            const TrainingForward& forward) {
   if (!plan.custom_loss) {
-    return write_loss(algorithm, plan.recipe.loss, mapped(forward.twins, plan.prediction));
+    return write_loss(algorithm, plan.recipe, mapped(forward.twins, plan.prediction));
   }
   return write_custom_loss(algorithm, *plan.custom_loss, [&](const std::string& name) -> Value* {
     Value* output = find_for_loss(model, name);

@@ -79,19 +79,21 @@ Expr mean_of_all(Expr x) {
   return x.builder().add("ReduceMean", {x.value()}, x.dtype(), {{"keepdims", int64_t{0}}});
 }
 
-Expr softmax_cross_entropy(Algorithm&, Expr logits, Expr label) {
+Expr softmax_cross_entropy(const Recipe& recipe, Algorithm&, Expr logits, Expr label) {
+  std::vector<NamedAttribute> attributes = {{"reduction", std::string("mean")}};
+  if (recipe.ignore_index) attributes.push_back({"ignore_index", *recipe.ignore_index});
   return logits.builder().add("SoftmaxCrossEntropyLoss", values({logits, label}), logits.dtype(),
-                              {{"reduction", std::string("mean")}});
+                              attributes);
 }
 
-Expr mse(Algorithm&, Expr prediction, Expr label) {
+Expr mse(const Recipe&, Algorithm&, Expr prediction, Expr label) {
   const Expr difference = prediction - label;
   return mean_of_all(difference * difference);
 }
 
 // max(x, 0) - x z + log(1 + exp(-|x|)), with (x + |x|) / 2 for max(x, 0): so its derivative at 0,
 // where a model that starts from zeros is, is the true one, 1/2 - z.
-Expr bce_with_logits(Algorithm& algorithm, Expr x, Expr z) {
+Expr bce_with_logits(const Recipe&, Algorithm& algorithm, Expr x, Expr z) {
   const auto number = [&](const std::string& name, double value) {
     return x.builder().expr(algorithm.constant(name, value, x.dtype()));
   };
@@ -102,14 +104,17 @@ Expr bce_with_logits(Algorithm& algorithm, Expr x, Expr z) {
 
 }  // namespace
 
-LossInput find_loss_input(const Model& model, LossKind loss, const std::string& output) {
-  Value* prediction = find_output(model, output);
+LossInput find_loss_input(const Model& model, const Recipe& recipe) {
+  const LossKind loss = recipe.loss;
+  Value* prediction = find_output(model, recipe.output);
   require_floats(*prediction);
   LossInput input{prediction, {}};
   const Value* last = behind_identities(prediction);
   for (const LastFunction& each : kLastFunctions) {
     const Node* node = last->producer();
-    if (each.loss != loss || !node || !node->domain.empty() || node->op != each.op) continue;
+    if (recipe.loss_reads == LossReads::output || each.loss != loss || !node ||
+        !node->domain.empty() || node->op != each.op)
+      continue;
     if (!is_over_classes(*node)) continue;
     input.prediction = node->input(0);
     input.note =
@@ -124,14 +129,15 @@ LossInput find_loss_input(const Model& model, LossKind loss, const std::string& 
   return input;
 }
 
-WrittenLoss write_loss(Algorithm& algorithm, LossKind loss, Value* prediction) {
+WrittenLoss write_loss(Algorithm& algorithm, const Recipe& recipe, Value* prediction) {
+  const LossKind loss = recipe.loss;
   Value* label = algorithm.add_input("label", label_type(loss, prediction->type));
   Builder builder = algorithm.builder("loss/");
-  using Write = Expr (*)(Algorithm&, Expr, Expr);
+  using Write = Expr (*)(const Recipe&, Algorithm&, Expr, Expr);
   const Write write = loss == LossKind::softmax_cross_entropy ? softmax_cross_entropy
                       : loss == LossKind::mse                 ? mse
                                                               : bce_with_logits;
-  Value* result = write(algorithm, builder.expr(prediction), builder.expr(label)).value();
+  Value* result = write(recipe, algorithm, builder.expr(prediction), builder.expr(label)).value();
   algorithm.rename(result, "loss");
   result->type = Type::tensor(prediction->type.dtype, Shape{});
   return {result, label};

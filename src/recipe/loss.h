@@ -13,9 +13,9 @@ struct LossInput {
 };
 
 /// The model's output that the loss is to read or, where the model ends in the very function that
-/// the loss works before (Softmax, LogSoftmax, Sigmoid), that function's input. `output` may be
-/// empty where there is one output only. Throws Error where the names or types do not fit.
-LossInput find_loss_input(const Model& model, LossKind loss, const std::string& output);
+/// the loss works before (Softmax, LogSoftmax, Sigmoid), that function's input, if the recipe
+/// wants logits. Throws Error where the names or types do not fit.
+LossInput find_loss_input(const Model& model, const Recipe& recipe);
 
 /// A loss that was written into an algorithm.
 struct WrittenLoss {
@@ -25,7 +25,7 @@ struct WrittenLoss {
 
 /// Adds the label as an input, and the loss's nodes. `prediction` is the value to read: that of the
 /// inference graph, or its twin in training mode.
-WrittenLoss write_loss(Algorithm& algorithm, LossKind loss, Value* prediction);
+WrittenLoss write_loss(Algorithm& algorithm, const Recipe& recipe, Value* prediction);
 
 /// How a custom loss finds the values of the model's outputs: by name, null where there is none.
 using FindOutput = std::function<Value*(const std::string& name)>;

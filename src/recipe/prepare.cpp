@@ -131,7 +131,7 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
     check_custom_loss(model, *loss->graph);
     plan.custom_loss = loss->graph.get();
   } else {
-    const LossInput input = find_loss_input(model, recipe.loss, recipe.output);
+    const LossInput input = find_loss_input(model, recipe);
     plan.prediction = input.prediction;
     if (!input.note.empty()) prepared.notes.push_back(input.note);
   }

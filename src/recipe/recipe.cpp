@@ -21,6 +21,8 @@ constexpr Named<LossKind> kLosses[] = {
     {LossKind::bce_with_logits, "bce_with_logits"},
     {LossKind::custom, "custom"},
 };
+constexpr Named<LossReads> kLossReads[] = {{LossReads::logits, "logits"},
+                                           {LossReads::output, "output"}};
 constexpr Named<OptimizerKind> kOptimizers[] = {
     {OptimizerKind::sgd, "sgd"},           {OptimizerKind::momentum, "momentum"},
     {OptimizerKind::nesterov, "nesterov"}, {OptimizerKind::adam, "adam"},
@@ -127,6 +129,7 @@ OptimizerSettings default_settings(OptimizerKind kind, Formula formula) {
 }
 
 std::string_view to_string(LossKind loss) { return name_of<LossKind>(kLosses, loss); }
+std::string_view to_string(LossReads reads) { return name_of<LossReads>(kLossReads, reads); }
 std::string_view to_string(OptimizerKind kind) { return name_of<OptimizerKind>(kOptimizers, kind); }
 std::string_view to_string(Formula formula) { return name_of<Formula>(kFormulas, formula); }
 std::string_view to_string(BatchNormMode mode) {
@@ -137,6 +140,9 @@ std::string_view to_string(BatchVariance variance) {
 }
 
 LossKind loss_kind(std::string_view name) { return find<LossKind>(kLosses, "loss", name); }
+LossReads loss_reads_of(std::string_view name) {
+  return find<LossReads>(kLossReads, "value that a loss reads", name);
+}
 OptimizerKind optimizer_kind(std::string_view name) {
   return find<OptimizerKind>(kOptimizers, "optimizer", name);
 }

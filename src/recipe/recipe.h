@@ -20,6 +20,11 @@ enum class LossKind : uint8_t {
   custom,                 // a graph of its own, Recipe::loss_graph
 };
 
+/// What a loss of logits reads where the output is a Softmax, LogSoftmax or Sigmoid of them: the
+/// logits, as whoever has an inference model alone means it, or the output whatever computes it, as
+/// frameworks do.
+enum class LossReads : uint8_t { logits, output };
+
 enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, adam, adamw, adagrad };
 
 /// Whose optimizer is meant: the formulas differ by more than rounding.
@@ -67,6 +72,9 @@ struct Recipe {
   std::shared_ptr<const Model> loss_graph = {};
   /// The model's output that the loss reads; may be left empty where there is only one.
   std::string output = {};
+  LossReads loss_reads = LossReads::logits;
+  /// softmax_cross_entropy: labels of this number count for nothing.
+  std::optional<int64_t> ignore_index = {};
   OptimizerSettings optimizer = {};
   /// Patterns (* and ?) of the names of tensors to train, or to keep, whatever their roles say;
   /// one that both match is trained.
@@ -139,11 +147,13 @@ std::optional<Recognised> recognise(const Model& model, size_t info);
 
 // Names as the command line and the hint spell them; an unknown one is an Error that lists them.
 std::string_view to_string(LossKind loss);
+std::string_view to_string(LossReads reads);
 std::string_view to_string(OptimizerKind kind);
 std::string_view to_string(Formula formula);
 std::string_view to_string(BatchNormMode mode);
 std::string_view to_string(BatchVariance variance);
 LossKind loss_kind(std::string_view name);
+LossReads loss_reads_of(std::string_view name);
 OptimizerKind optimizer_kind(std::string_view name);
 Formula formula_of(std::string_view name);
 BatchNormMode batch_norm_mode(std::string_view name);

@@ -57,6 +57,8 @@ std::string to_json(const RecipeHint& hint) {
   json["loss"] = to_string(recipe.loss);
   json["output"] = recipe.output;
   json["reads"] = hint.reads;
+  json["loss_reads"] = to_string(recipe.loss_reads);
+  json["ignore_index"] = recipe.ignore_index ? Json(*recipe.ignore_index) : Json(nullptr);
   json["optimizer"] = optimizer_json(recipe.optimizer);
   json["train"] = recipe.train;
   json["freeze"] = recipe.freeze;
@@ -78,6 +80,9 @@ RecipeHint hint_from_json(const std::string& text) {
     recipe.loss = loss_kind(json.at("loss").get<std::string>());
     recipe.output = json.at("output").get<std::string>();
     hint.reads = json.at("reads").get<std::vector<std::string>>();
+    recipe.loss_reads = loss_reads_of(json.value("loss_reads", "logits"));
+    const Json ignore_index = json.value("ignore_index", Json(nullptr));
+    if (!ignore_index.is_null()) recipe.ignore_index = ignore_index.get<int64_t>();
     recipe.optimizer = optimizer_from(json.at("optimizer"));
     recipe.train = json.at("train").get<std::vector<std::string>>();
     recipe.freeze = json.at("freeze").get<std::vector<std::string>>();

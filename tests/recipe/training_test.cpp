@@ -23,6 +23,8 @@ struct LossCase {
   Tensor x, label;
   double expected;
   std::string_view reads;  // the value that the loss's first node reads
+  LossReads from = LossReads::logits;
+  std::optional<int64_t> ignore_index = {};
 };
 
 double cross_entropy(const std::vector<std::vector<double>>& logits,
@@ -68,12 +70,27 @@ std::vector<LossCase> loss_cases() {
                       {1 / (1 + std::exp(0.5)), 1 / (1 + std::exp(-5))}},
                      {1, 0}),
        "y"},
+      {"of_softmax", LossKind::softmax_cross_entropy,
+       "l = MatMul(x, one) s = Softmax<axis = 1>(l) y = Identity(s) }", kTwoByTwo, classes,
+       cross_entropy({{1 / (1 + std::exp(-3)), 1 / (1 + std::exp(3))},
+                      {1 / (1 + std::exp(2.5)), 1 / (1 + std::exp(-2.5))}},
+                     {1, 0}),
+       "y", LossReads::output},
+      {"one_ignored", LossKind::softmax_cross_entropy, "y = MatMul(x, one) }", kTwoByTwo,
+       Tensor::of<int64_t>({2}, {-100, 0}), cross_entropy({{0.5, 3}}, {0}), "y", LossReads::output,
+       -100},
       {"mse", LossKind::mse, "y = MatMul(x, one) }", kTwoByTwo, numbers,
        (1.0 + 9 + 0.25 + 2.75 * 2.75) / 4, "y"},
       {"bce_with_logits", LossKind::bce_with_logits, "y = MatMul(x, one) }", kTwoByTwo, numbers,
        binary, "y"},
       {"before_sigmoid", LossKind::bce_with_logits, "l = MatMul(x, one) y = Sigmoid(l) }",
        kTwoByTwo, numbers, binary, "l"},
+      {"of_sigmoid", LossKind::bce_with_logits,
+       "l = MatMul(x, one) s = Sigmoid(l) y = Identity(s) }", kTwoByTwo, numbers,
+       bce({1 / (1 + std::exp(-1)), 1 / (1 + std::exp(2)), 1 / (1 + std::exp(-0.5)),
+            1 / (1 + std::exp(-3))},
+           {0, 1, 1, 0.25}),
+       "y", LossReads::output},
       {"far_out", LossKind::bce_with_logits, "y = MatMul(x, one) }",
        Tensor::of<double>({1, 2}, {-2000, 1500}), Tensor::of<double>({1, 2}, {0, 0.5}), 375, "y"},
   };
@@ -82,7 +99,9 @@ std::vector<LossCase> loss_cases() {
 TEST(LossTest, IsTheFormula) {
   for (const LossCase& each : loss_cases()) {
     const std::string text = std::string(kHeader) + kScores + std::string(each.model);
-    Prepared prepared = prepare_with_reasons(model_of(text), {.loss = each.loss});
+    Prepared prepared = prepare_with_reasons(
+        model_of(text),
+        {.loss = each.loss, .loss_reads = each.from, .ignore_index = each.ignore_index});
     EXPECT_EQ(recognise(prepared.model, 0)->prediction->name(), each.reads) << each.name;
     const bool says_so = !prepared.notes.empty() && prepared.notes[0].starts_with("the loss reads");
     EXPECT_EQ(says_so, each.reads == "l") << each.name;
