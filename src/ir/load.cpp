@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ir/external_data.h"
+#include "ir/foreign_file.h"
 #include "ir/text.h"
 #include "onward/error.h"
 
@@ -48,6 +49,7 @@ fs::path folder_of(const fs::path& file) {
 
 Model load(const fs::path& file, const LoadOptions& options) {
   try {
+    if (const auto reason = foreign_format(file)) throw Error("it is no ONNX model: " + *reason);
     if (file.extension() == ".onnxtxt") return parse_text(read_text(file), options);
     onnx::ModelProto proto = parse(MappedFile(file).bytes());
     return build_model(std::move(proto), options, folder_of(file));
