@@ -23,7 +23,7 @@ struct EvalArguments {
 };
 
 void run_eval(const EvalArguments& options) {
-  set_threads(static_cast<int>(options.threads));
+  const Threads threads(thread_count(options.threads));
   const Model model = load(options.model);
   const ArrayNames names = array_names(options.feeds);
   Dataset data = open_dataset(options.data);

@@ -164,14 +164,15 @@ void run_train(const TrainArguments& options) {
   Trainer trainer(
       std::move(model),
       {.seed = loop.seed,
-       .threads = options.threads > 0 ? static_cast<int>(options.threads) : loop.threads,
+       .threads = options.threads > 0 ? options.threads : loop.threads,
        .only_metrics = true});
-  if (resumed && threads() != loop.threads) {
+  const Threads threads(trainer.threads());  // for the evaluation
+  if (resumed && trainer.threads() != loop.threads) {
     fmt::print(stderr,
                "the checkpoint was made with {} threads: with {} sums may round otherwise\n",
-               loop.threads, threads());
+               loop.threads, trainer.threads());
   }
-  loop.threads = threads();
+  loop.threads = trainer.threads();
   if (options.initialize && !resumed) trainer.initialize();
   const auto report = options.json ? json_report() : text_report();
   const bool counts_epochs = options.epochs_argument->given() || options.steps == 0;

@@ -17,6 +17,7 @@
 #include "python/arrays.h"
 #include "python/bindings.h"
 #include "python/gradients.h"
+#include "runtime/parallel.h"
 
 namespace onward::python {
 namespace {
@@ -27,7 +28,7 @@ using namespace nb::literals;
 /// A Trainer that several Python threads may call: one call at a time, Python going on meanwhile.
 class PyTrainer {
  public:
-  PyTrainer(const PyModel& model, uint64_t seed, int threads)
+  PyTrainer(const PyModel& model, uint64_t seed, int64_t threads)
       : model_(model.model), trainer_(copy(*model.model), {.seed = seed, .threads = threads}) {
     for_each_top_level_graph(*model_, [&](const Graph& graph, GraphRole) {
       for (const Value* input : graph.inputs()) inputs_.emplace(input->name(), input->type);
@@ -60,7 +61,9 @@ class PyTrainer {
 
   nb::dict gradients(const nb::dict& inputs, size_t info) {
     return call(inputs, [&](const TensorMap& tensors) {
-      if (gradients_.size() <= info) gradients_.resize(info + 1);
+      const Threads threads(trainer_.threads());
+      trainer_.require_info(info);
+      gradients_.resize(model_->training.size());
       if (!gradients_[info]) gradients_[info].emplace(*model_, info);
       return gradients_[info]->run(tensors, trainer_.state());
     });
@@ -185,7 +188,7 @@ void bind_trainer(nb::module_& module) {
       "Trains a model: inference, initialization and step on one state. The model that it is made "
       "from is not changed. `seed` is that of random numbers; `threads` 0 means as many as the "
       "machine has.")
-      .def(nb::init<const PyModel&, uint64_t, int>(), "model"_a, nb::kw_only(), "seed"_a = 0,
+      .def(nb::init<const PyModel&, uint64_t, int64_t>(), "model"_a, nb::kw_only(), "seed"_a = 0,
            "threads"_a = 0)
       .def("step", &PyTrainer::step, "inputs"_a, "info"_a = nb::none(),
            nb::sig(step_signature.c_str()),

@@ -14,8 +14,8 @@ constexpr size_t kMostNodes = 64;
 
 class Grouping {
  public:
-  Grouping(const std::vector<const Node*>& order, size_t micro_nodes)
-      : order_(order), micro_nodes_(micro_nodes) {
+  Grouping(const std::vector<const Node*>& order, std::span<const size_t> cuts)
+      : order_(order), cuts_(cuts) {
     for (size_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
   }
 
@@ -53,7 +53,9 @@ class Grouping {
   bool can_wait(size_t index, size_t position) const {
     const ElementwiseGroup& group = groups_[index];
     if (group.nodes.size() >= kMostNodes) return false;
-    if ((group.position < micro_nodes_) != (position < micro_nodes_)) return false;
+    for (const size_t cut : cuts_) {
+      if ((group.position < cut) != (position < cut)) return false;
+    }
     for (const Node* node : group.nodes) {
       for (const Use& use : node->output(0)->uses()) {
         const auto users_group = group_of_.find(use.node);
@@ -79,7 +81,7 @@ class Grouping {
   }
 
   const std::vector<const Node*>& order_;
-  size_t micro_nodes_;
+  std::span<const size_t> cuts_;
   std::unordered_map<const Node*, size_t> position_;
   std::unordered_map<const Node*, size_t> group_of_;
   std::vector<ElementwiseGroup> groups_;
@@ -88,8 +90,8 @@ class Grouping {
 }  // namespace
 
 std::vector<ElementwiseGroup> group_elementwise(const std::vector<const Node*>& order,
-                                                size_t micro_nodes) {
-  return Grouping(order, micro_nodes).run();
+                                                std::span<const size_t> cuts) {
+  return Grouping(order, cuts).run();
 }
 
 }  // namespace onward

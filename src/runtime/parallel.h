@@ -9,9 +9,31 @@
 
 namespace onward {
 
-/// Sets how many threads loops, products and oneDNN use; 0 leaves it to the machine.
-void set_threads(int threads);
+/// The number of threads for a wish: 0 means as many as the machine has. Throws Error where it is
+/// negative or more than kMostThreads.
+int thread_count(int64_t wanted);
+constexpr int kMostThreads = 256;  // OpenMP ends the program where the system refuses it a thread
+
+/// While it lives, loops, products and oneDNN use so many threads when they are called from this
+/// one. Results depend on the number, so whoever computes something says it each time: the
+/// number is nobody's but the caller's. Throws Error in the child of a fork, where OpenMP's threads
+/// are gone and a loop over several would wait for them forever.
+class Threads {
+ public:
+  explicit Threads(int count);
+  ~Threads();
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+/// How many there are to compute with.
 int threads();
+
+/// Tells a thread of a team what the team's master computes with.
+void adopt_threads(int count);
 
 /// Work that takes a thread longer than this, in nanoseconds, is worth starting another one for.
 /// The start alone takes a few microseconds, and much longer where other programs hold the
@@ -42,10 +64,12 @@ void parallel_for(int64_t count, [[maybe_unused]] double cost, Body body) {
   if (count == 0) return;
 #ifdef _OPENMP
   const auto useful = static_cast<int64_t>(static_cast<double>(count) * cost / kWorthAThread);
-  const int team = static_cast<int>(std::clamp<int64_t>(useful, 1, threads()));
+  const int all = threads();
+  const int team = static_cast<int>(std::clamp<int64_t>(useful, 1, all));
   if (team > 1) {
 #pragma omp parallel num_threads(team)
     {
+      adopt_threads(all);
       const int64_t index = omp_get_thread_num(), size = omp_get_num_threads();
       body(count * index / size, count * (index + 1) / size);
     }

@@ -36,7 +36,7 @@ void place(Plan& plan) {
     lives[static_cast<size_t>(root(plan, slot))].extend(time);
   };
   size_t time = 0;
-  for (const auto* actions : {&plan.micro, &plan.update}) {
+  for (const auto* actions : {&plan.micro, &plan.update, &plan.commit}) {
     for (const Action& action : *actions) {
       for (const SlotIndex slot : action.reads) touch(slot, time);
       for (const SlotIndex slot : action.writes) touch(slot, time);
@@ -44,6 +44,10 @@ void place(Plan& plan) {
     }
   }
   for (const Plan::Result& output : plan.outputs) touch(output.slot, time);
+  for (const Plan::Finite& each : plan.finite) touch(each.slot, time);
+  for (const Plan::Copy& copy : plan.copies) touch(copy.from, time);
+  for (const SlotIndex slot : plan.tame) touch(slot, time);
+  for (const SlotIndex slot : plan.settings) touch(slot, time);
   // Gradients wait for the update, while other micro-batches run.
   for (const SlotIndex slot : plan.gradients) touch(slot, time);
 

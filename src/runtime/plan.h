@@ -65,14 +65,34 @@ struct Plan {
   struct Result {
     std::string name;
     SlotIndex slot;
+    bool of_update = false;  // known once the update part has run
+  };
+  /// A value that is copied to the state when all else is done.
+  struct Copy {
+    SlotIndex from, to;
+    size_t bytes;
+    bool of_batch = false;  // after each micro-batch, before the next one reads it
+  };
+  /// A value that must be finite, at least where the state that it is for is.
+  struct Finite {
+    std::string name;
+    SlotIndex slot;
+    SlotIndex old = -1;
+    std::string advice = {};
   };
 
   Model step;  // owns the nodes that the kernels look at
   std::vector<SlotInfo> slots;
-  std::vector<Action> micro, update;
+  /// Only the last of the three writes to the state, and no action of it can fail.
+  std::vector<Action> micro, update, commit;
+  std::vector<Copy> copies;
   std::vector<Result> outputs;
+  std::vector<Finite> finite;  // looked at before the state is written
   std::vector<SlotIndex> gradients;
+  std::vector<SlotIndex> tame;      // a byte for each gradient: what is_tame() says of it
+  std::vector<SlotIndex> settings;  // small operands of the commit: rates, decays
   size_t arena_bytes = 0;
+  size_t tile_registers = 0;  // the most that an action of the commit uses
 };
 
 /// What a program wants of a plan, by indices into the outputs of the step's graph: passes may
@@ -81,12 +101,15 @@ struct PlanRequest {
   struct StateBinding {
     std::string target;
     size_t output;
+    bool of_batch;  // computed from inputs and from no gradient, as running statistics are
+    std::string advice = {};  // for a batch that would make it NaN
   };
   struct NamedOutput {
     std::string name;  // as the user knows it
     size_t output;
   };
   std::vector<NamedOutput> outputs;
+  std::vector<NamedOutput> losses;
   std::vector<size_t> gradients;
   std::vector<StateBinding> bindings;
 };

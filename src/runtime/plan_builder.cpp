@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "onward/error.h"
+#include "runtime/finite.h"
 #include "runtime/parallel.h"
 #include "runtime/reorder.h"
 
@@ -36,6 +37,12 @@ bool may_be_view(const Node& node) {
   return std::ranges::find(kViews, node.op) != kViews.end();
 }
 
+/// Rates, decays, counts: what an update of any size is computed with.
+bool is_small(const Value& value) {
+  constexpr int64_t kMostElements = 16;
+  return checked_element_count(*static_dims(value)) <= kMostElements;
+}
+
 }  // namespace
 
 std::string_view name(Layout layout) { return layout == Layout::plain ? "plain" : "channels last"; }
@@ -48,54 +55,70 @@ bool PlanBuilder::is_state(const Value& value) const {
   return value.tensor() && is_state_(value.name());
 }
 
-/// The micro part is what the gradients and the outputs of a batch need; the update part is what
-/// needs the gradients, or nothing but state (a step counter).
+/// The micro part is what the gradients, the losses and the outputs of a batch need; the update
+/// part is what needs the gradients, or nothing but state (a step counter). The end of the latter
+/// that is made of elementwise nodes alone is the commit: it can't fail, so that it may write to
+/// the state.
 void PlanBuilder::order_nodes() {
   std::unordered_set<const Value*> inputs(graph_.inputs().begin(), graph_.inputs().end());
-  std::unordered_set<const Value*> gradients;
+  std::unordered_set<const Value*> gradients, given;
   for (const size_t index : request_.gradients) gradients.insert(graph_.outputs()[index]);
+  for (const auto& each : request_.outputs) given.insert(graph_.outputs()[each.output]);
   const auto from_inputs = computed_from(graph_, inputs);
   auto from_gradients = computed_from(graph_, gradients);
   for (const Value* gradient : gradients) from_gradients.erase(gradient);
 
   std::unordered_set<const Node*> micro;
-  std::unordered_set<const Value*> needed;
+  std::unordered_set<const Value*> needed = gradients;
+  for (const auto& loss : request_.losses) needed.insert(graph_.outputs()[loss.output]);
+  for (const Value* output : given) {
+    if (!from_gradients.contains(output)) needed.insert(output);
+  }
   for (auto node = graph_.nodes().rbegin(); node != graph_.nodes().rend(); ++node) {
     bool of_batch = false;
     for (const auto& output : (*node)->outputs()) {
       if (!output) continue;
       of_batch |= from_inputs.contains(output.get()) && !from_gradients.contains(output.get());
-      of_batch |= needed.contains(output.get()) || gradients.contains(output.get());
+      of_batch |= needed.contains(output.get());
     }
     if (!of_batch) continue;
     micro.insert(node->get());
     for (const Value* input : (*node)->inputs()) needed.insert(input);
   }
-  for (const auto& node : graph_.nodes()) {
-    if (micro.contains(node.get())) order_.push_back(node.get());
+  std::unordered_set<const Node*> commit;
+  for (auto node = graph_.nodes().rbegin(); node != graph_.nodes().rend(); ++node) {
+    if (micro.contains(node->get()) || !is_tiled(**node)) continue;
+    const Value& result = *(*node)->output(0);
+    if (is_small(result) && !result.uses().empty()) continue;  // looked at before the commit
+    const bool is_last = std::ranges::all_of(
+        result.uses(), [&](const Use& use) { return commit.contains(use.node); });
+    if (is_last && !given.contains(&result)) commit.insert(node->get());
   }
-  micro_nodes_ = order_.size();
-  for (const auto& node : graph_.nodes()) {
-    if (!micro.contains(node.get())) order_.push_back(node.get());
-  }
+  const auto append = [&](auto belongs) {
+    for (const auto& node : graph_.nodes()) {
+      if (belongs(node.get())) order_.push_back(node.get());
+    }
+    return order_.size();
+  };
+  micro_nodes_ = append([&](const Node* node) { return micro.contains(node); });
+  commit_begin_ =
+      append([&](const Node* node) { return !micro.contains(node) && !commit.contains(node); });
+  append([&](const Node* node) { return commit.contains(node); });
   for (size_t i = 0; i < order_.size(); ++i) position_[order_[i]] = i;
 }
 
 void PlanBuilder::build() {
   wanted_.insert(graph_.outputs().begin(), graph_.outputs().end());
   order_nodes();
-  groups_ = group_elementwise(order_, micro_nodes_);
+  const size_t cuts[] = {micro_nodes_, commit_begin_};
+  groups_ = group_elementwise(order_, cuts);
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (const Node* node : groups_[g].nodes) group_of_[node] = g;
   }
   find_in_place_bindings();
   actions_ = &plan_.micro;
   for (size_t i = 0; i < order_.size(); ++i) {
-    if (i == micro_nodes_) {
-      keep_old_outputs(false);
-      apply_bindings(false);
-      actions_ = &plan_.update;
-    }
+    end_parts(i);
     current_ = order_[i];
     const auto grouped = group_of_.find(current_);
     if (grouped == group_of_.end()) {
@@ -105,20 +128,77 @@ void PlanBuilder::build() {
       reason_.clear();
       plan_group(*this, groups_[grouped->second], in_place_);
     }
+    if (i < micro_nodes_) scan_gradients();
   }
   current_ = nullptr;
-  if (micro_nodes_ == order_.size()) {
-    keep_old_outputs(false);
-    apply_bindings(false);
+  end_parts(order_.size());
+  add_copies();
+}
+
+/// What is wanted of a part when it has run lies plain then.
+void PlanBuilder::end_parts(size_t position) {
+  if (position == micro_nodes_) {
+    for (const size_t index : request_.gradients) {
+      plan_.gradients.push_back(read(*graph_.outputs()[index], Layout::plain));
+    }
+    scan_gradients();
+    for (const auto& loss : request_.losses) {
+      plan_.finite.push_back({loss.name, read(*graph_.outputs()[loss.output], Layout::plain)});
+    }
+    add_outputs(false);
+    keep_sources(true);
     actions_ = &plan_.update;
   }
-  keep_old_outputs(true);
-  apply_bindings(true);
-  for (const auto& wanted : request_.outputs) {
-    plan_.outputs.push_back({wanted.name, read(*graph_.outputs()[wanted.output], Layout::plain)});
+  if (position == commit_begin_) {
+    add_outputs(true);
+    keep_sources(false);
+    find_settings();
+    actions_ = &plan_.commit;
   }
+}
+
+void PlanBuilder::add_outputs(bool of_update) {
+  for (const auto& wanted : request_.outputs) {
+    const Value& value = *graph_.outputs()[wanted.output];
+    if (is_after_micro(value) != of_update) continue;
+    plan_.outputs.push_back({wanted.name, read(value, Layout::plain), of_update});
+  }
+}
+
+bool PlanBuilder::is_after_micro(const Value& value) const {
+  return value.producer() && position_.at(value.producer()) >= micro_nodes_;
+}
+
+/// Looks at each gradient while it is in the cache.
+void PlanBuilder::scan_gradients() {
   for (const size_t index : request_.gradients) {
-    plan_.gradients.push_back(read(*graph_.outputs()[index], Layout::plain));
+    const Value& gradient = *graph_.outputs()[index];
+    const bool is_known = !gradient.producer() || slots_.contains({&gradient, Layout::plain}) ||
+                          slots_.contains({&gradient, Layout::channels_last});
+    if (!is_known || !scanned_.insert(&gradient).second) continue;
+    const SlotIndex slot = read(gradient, Layout::plain), result = scratch(1);
+    const SlotInfo& info = plan_.slots[static_cast<size_t>(slot)];
+    plan_.tame.push_back(result);
+    add({.label = gradient.name(),
+         .kernel = "scan",
+         .reads = {slot},
+         .writes = {result},
+         .run = [slot, result, dtype = info.dtype, dims = info.dims](const Run& run) {
+           *run.at<bool>(result) = is_tame(dtype, dims, run.at<std::byte>(slot));
+         }});
+  }
+}
+
+/// With these and the gradients within bounds, what the commit computes stays within bounds.
+void PlanBuilder::find_settings() {
+  std::unordered_set<const Value*> found;
+  for (size_t i = commit_begin_; i < order_.size(); ++i) {
+    for (const Value* input : order_[i]->inputs()) {
+      if (!input || !is_float(input->type.dtype)) continue;
+      if (input->producer() && position_.at(input->producer()) >= commit_begin_) continue;
+      if (!is_small(*input) || !found.insert(input).second) continue;
+      plan_.settings.push_back(read(*input, Layout::plain));
+    }
   }
 }
 
@@ -139,13 +219,14 @@ void PlanBuilder::plan_node(const Node& node) {
   make_reference(site);
 }
 
-/// A binding's source can be computed right into the state's memory where nobody reads the old
-/// value afterwards.
+/// A binding's source can be computed right into the state's memory where nothing can fail any more
+/// and nobody reads the old value afterwards.
 bool PlanBuilder::may_be_in_place(const Value& target, const Value& source) const {
   if (!source.producer() || static_dims(target) != static_dims(source)) return false;
   const auto group = group_of_.find(source.producer());
-  if (group == group_of_.end() || wanted_.contains(&target)) return false;
+  if (group == group_of_.end()) return false;
   const ElementwiseGroup& g = groups_[group->second];
+  if (g.position < commit_begin_) return false;
   return std::ranges::all_of(target.uses(), [&](const Use& use) {
     const auto users_group = group_of_.find(use.node);
     if (users_group == group_of_.end()) {
@@ -170,88 +251,71 @@ void PlanBuilder::find_in_place_bindings() {
     const Value* target = found == graph_.initializers().end() ? nullptr : *found;
     // The micro part may run several times before the update part, or another binding, reads the
     // state.
-    const bool in_update =
-        !source->producer() || position_.at(source->producer()) >= micro_nodes_ ||
-        (target &&
-         (wanted_.contains(target) || std::ranges::any_of(target->uses(), [&](const Use& use) {
-            return position_.at(use.node) >= micro_nodes_;
-          })));
-    binding_in_update_.push_back(in_update);
+    const bool is_read_later = target && std::ranges::any_of(target->uses(), [&](const Use& use) {
+                                 return position_.at(use.node) >= micro_nodes_;
+                               });
+    const bool is_source = target && std::ranges::any_of(request_.bindings, [&](const auto& other) {
+                             return graph_.outputs()[other.output] == target;
+                           });
+    binding_of_batch_.push_back(binding.of_batch && !is_after_micro(*source) && !is_read_later &&
+                                !is_source);
     if (target && taken.insert(source).second && may_be_in_place(*target, *source)) {
       in_place_[source] = binding.target;
     }
   }
 }
 
-/// An output that is state, or a view of it, is given as it was before the bindings.
-void PlanBuilder::keep_old_outputs(bool in_update) {
-  for (const auto& wanted : request_.outputs) {
-    const Value& value = *graph_.outputs()[wanted.output];
-    const bool of_update = value.producer() && position_.at(value.producer()) >= micro_nodes_;
-    if (in_place_.contains(&value) || of_update != in_update) continue;
-    SlotIndex root = read(value, Layout::plain);
-    const SlotIndex from = root;
+/// Sources of bindings that the parts so far have computed; one that is state itself, or a view of
+/// it, is copied before any state changes.
+void PlanBuilder::keep_sources(bool of_batch) {
+  for (size_t i = 0; i < request_.bindings.size(); ++i) {
+    const Value& source = *graph_.outputs()[request_.bindings[i].output];
+    const bool is_late = source.producer() && position_.at(source.producer()) >= commit_begin_;
+    if (binding_of_batch_[i] != of_batch || is_late || kept_.contains(&source)) continue;
+    const SlotIndex slot = read(source, Layout::plain);
+    kept_[&source] = slot;
+    const auto& binding = request_.bindings[i];
+    if (binding.of_batch && is_float(source.type.dtype)) {
+      plan_.finite.push_back(
+          {binding.target, slot, state_slot(source, binding.target), binding.advice});
+    }
+    SlotIndex root = slot;
     while (plan_.slots[static_cast<size_t>(root)].same_as >= 0) {
       root = plan_.slots[static_cast<size_t>(root)].same_as;
     }
     if (plan_.slots[static_cast<size_t>(root)].home != SlotInfo::Home::state) continue;
-    const SlotIndex kept = new_slot(value, Layout::plain);
-    const size_t bytes = plan_.slots.back().bytes;
-    slots_[{&value, Layout::plain}] = kept;
-    add_copy("outputs", from, kept, bytes);
+    const size_t bytes = plan_.slots[static_cast<size_t>(slot)].bytes;
+    const SlotIndex copy = scratch(bytes);
+    kept_[&source] = copy;
+    add({.label = "bindings",
+         .kernel = "copy",
+         .reads = {slot},
+         .writes = {copy},
+         .run = [slot, copy, bytes](const Run& run) {
+           std::memcpy(run.at<std::byte>(copy), run.at<std::byte>(slot), bytes);
+         }});
   }
 }
 
-void PlanBuilder::add_copy(std::string label, SlotIndex from, SlotIndex to, size_t bytes) {
-  add({.label = std::move(label),
-       .kernel = "copy",
-       .reads = {from},
-       .writes = {to},
-       .run = [from, to, bytes](const Run& run) {
-         std::memcpy(run.at<std::byte>(to), run.at<std::byte>(from), bytes);
-       }});
+SlotIndex PlanBuilder::state_slot(const Value& source, const std::string& target) {
+  const SlotIndex slot = new_slot(source, Layout::plain);
+  plan_.slots.back().home = SlotInfo::Home::state;
+  plan_.slots.back().name = target;
+  return slot;
 }
 
-void PlanBuilder::apply_bindings(bool in_update) {
-  kernel_ = "copy";
-  reason_.clear();
-  Action bind{.label = "bindings", .kernel = "copy"};
-  struct Copy {
-    SlotIndex from, to;
-    size_t bytes;
-  };
-  std::vector<Copy> copies;
+void PlanBuilder::add_copies() {
   for (size_t i = 0; i < request_.bindings.size(); ++i) {
-    if (binding_in_update_[i] != in_update) continue;
     const auto& binding = request_.bindings[i];
     const Value& source = *graph_.outputs()[binding.output];
-    SlotIndex from = read(source, Layout::plain);
-    const SlotInfo& info = plan_.slots[static_cast<size_t>(from)];
-    if (info.home == SlotInfo::Home::state && info.name == binding.target) continue;  // in place
-    const size_t bytes = info.bytes;
-    if (info.home == SlotInfo::Home::state) {
-      // One state takes the value of another, which may be about to change.
-      const SlotIndex kept = scratch(bytes);
-      add_copy("bindings", from, kept, bytes);
-      from = kept;
-    }
-    SlotInfo state{.home = SlotInfo::Home::state,
-                   .dtype = source.type.dtype,
-                   .dims = *static_dims(source),
-                   .bytes = bytes,
-                   .name = binding.target};
-    plan_.slots.push_back(std::move(state));
-    copies.push_back({from, static_cast<SlotIndex>(plan_.slots.size() - 1), bytes});
-    bind.reads.push_back(from);
-    bind.writes.push_back(copies.back().to);
+    const auto in_place = in_place_.find(&source);
+    if (in_place != in_place_.end() && in_place->second == binding.target) continue;
+    const auto kept = kept_.find(&source);
+    const SlotIndex from = kept != kept_.end() ? kept->second : read(source, Layout::plain);
+    const SlotIndex to = state_slot(source, binding.target);
+    plan_.copies.push_back(
+        {from, to, plan_.slots[static_cast<size_t>(to)].bytes, binding_of_batch_[i]});
   }
-  if (copies.empty()) return;
-  bind.run = [copies](const Run& run) {
-    for (const Copy& copy : copies) {
-      std::memcpy(run.at<std::byte>(copy.to), run.at<std::byte>(copy.from), copy.bytes);
-    }
-  };
-  add(std::move(bind));
 }
 
 SlotIndex PlanBuilder::new_slot(const Value& value, Layout layout) {
@@ -334,6 +398,10 @@ void PlanBuilder::share(const Value& output, const Value& input) {
 }
 
 void PlanBuilder::add(Action action) { actions_->push_back(std::move(action)); }
+
+void PlanBuilder::use_tiles(size_t registers) {
+  plan_.tile_registers = std::max(plan_.tile_registers, registers);
+}
 
 bool PlanBuilder::leaves(const Value& value, const ElementwiseGroup& group) const {
   if (wanted_.contains(&value)) return true;

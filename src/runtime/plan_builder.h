@@ -31,6 +31,8 @@ class PlanBuilder {
   SlotIndex scratch(size_t bytes);
   void share(const Value& output, const Value& input);
   void add(Action action);
+  /// Says how many registers an action needs that runs on tiles.
+  void use_tiles(size_t registers);
   bool has(const Value& value, Layout layout) const;
   bool is_state(const Value& value) const;
   /// Whether anything outside of the group reads the value, or it is wanted when the plan has run.
@@ -44,9 +46,14 @@ class PlanBuilder {
   void plan_node(const Node& node);
   void find_in_place_bindings();
   bool may_be_in_place(const Value& target, const Value& source) const;
-  void keep_old_outputs(bool in_update);
-  void apply_bindings(bool in_update);
-  void add_copy(std::string label, SlotIndex from, SlotIndex to, size_t bytes);
+  void end_parts(size_t position);
+  void add_outputs(bool of_update);
+  bool is_after_micro(const Value& value) const;
+  void scan_gradients();
+  void find_settings();
+  void keep_sources(bool of_batch);
+  void add_copies();
+  SlotIndex state_slot(const Value& source, const std::string& target);
   SlotIndex new_slot(const Value& value, Layout layout);
   SlotIndex initial_slot(const Value& value);
   void reorder(SlotIndex from, SlotIndex to);
@@ -56,14 +63,16 @@ class PlanBuilder {
   const std::function<bool(const std::string&)>& is_state_;
   Graph& graph_;
 
-  std::vector<const Node*> order_;  // the micro part, then the update part
-  size_t micro_nodes_ = 0;
+  std::vector<const Node*> order_;  // the micro part, the update part, the commit
+  size_t micro_nodes_ = 0, commit_begin_ = 0;
   std::unordered_map<const Node*, size_t> position_;
   std::vector<ElementwiseGroup> groups_;
   std::unordered_map<const Node*, size_t> group_of_;
   std::unordered_set<const Value*> wanted_;                 // outputs of the graph
   std::unordered_map<const Value*, std::string> in_place_;  // computed into that state's memory
-  std::vector<bool> binding_in_update_;
+  std::vector<bool> binding_of_batch_;
+  std::unordered_map<const Value*, SlotIndex> kept_;  // sources of bindings, before any is applied
+  std::unordered_set<const Value*> scanned_;
 
   std::map<std::pair<const Value*, Layout>, SlotIndex> slots_;
   std::vector<Action>* actions_ = nullptr;
@@ -71,9 +80,9 @@ class PlanBuilder {
   std::string kernel_, reason_;
 };
 
-/// Finds the groups of a list of nodes. A group never reaches over the end of the micro part.
+/// Finds the groups of a list of nodes. A group never reaches over one of the cuts.
 std::vector<ElementwiseGroup> group_elementwise(const std::vector<const Node*>& order,
-                                                size_t micro_nodes);
+                                                std::span<const size_t> cuts);
 
 /// True for a node that the tile functions can do.
 bool is_tiled(const Node& node);

@@ -12,6 +12,9 @@
 #include "onward/error.h"
 #include "ops/infer_step.h"
 #include "passes/passes.h"
+#include "runtime/finite.h"
+#include "runtime/parallel.h"
+#include "runtime/tile_program.h"
 
 namespace onward {
 namespace {
@@ -26,13 +29,42 @@ size_t output_index(Graph& graph, Value* value) {
   return graph.outputs().size() - 1;
 }
 
-Value* find_value(const Graph& graph, const std::string& name) {
+Value* find_computed(const Graph& graph, const std::string& name) {
   for (const auto& node : graph.nodes()) {
     for (const auto& output : node->outputs()) {
       if (output && output->name() == name) return output.get();
     }
   }
-  throw Bug(fmt::format("there is no value '{}' to cut the step at", name));
+  return nullptr;
+}
+
+bool reads_any(const Node& node, const std::unordered_set<const Value*>& values) {
+  return std::ranges::any_of(node.inputs(), [&](const Value* v) { return values.contains(v); }) ||
+         std::ranges::any_of(node.subgraphs(), [&](const Graph* subgraph) {
+           return std::ranges::any_of(subgraph->outputs(),
+                                      [&](const Value* v) { return values.contains(v); }) ||
+                  std::ranges::any_of(subgraph->nodes(),
+                                      [&](const auto& inner) { return reads_any(*inner, values); });
+         });
+}
+
+/// These values and all that is computed from them.
+std::unordered_set<const Value*> with_results(const Graph& graph,
+                                              std::unordered_set<const Value*> values) {
+  for (const auto& node : graph.nodes()) {
+    if (!reads_any(*node, values)) continue;
+    for (const auto& output : node->outputs()) {
+      if (output) values.insert(output.get());
+    }
+  }
+  return values;
+}
+
+std::string advice_for(const Value& target) {
+  const bool is_variance = std::ranges::any_of(target.uses(), [&](const Use& use) {
+    return use.node->op == "BatchNormalization" && use.node->input(4) == &target;
+  });
+  return is_variance ? "an unbiased variance takes more than one value per channel" : "";
 }
 
 /// The same graph for inputs of these types.
@@ -73,15 +105,6 @@ Tensor copied(const SlotInfo& info, const std::byte* from) {
   return Tensor::from_bytes(info.dtype, info.dims, std::move(bytes));
 }
 
-/// A loss that is not finite would spoil the state: it is refused while the state is whole.
-void refuse_not_finite(const TensorMap& outputs) {
-  for (const auto& [name, tensor] : outputs) {
-    if (tensor.size() != 1 || !is_float(tensor.dtype())) continue;
-    const double number = tensor.number(0);
-    if (!std::isfinite(number)) throw Error(fmt::format("'{}' became {}", name, number));
-  }
-}
-
 /// Looking at the clock takes some 30 ns, next to nothing beside the smallest kernel.
 void run_actions(std::vector<Action>& actions, const Run& run) {
   using Clock = std::chrono::steady_clock;
@@ -99,16 +122,85 @@ void run_actions(std::vector<Action>& actions, const Run& run) {
   }
 }
 
+std::byte* at(const ReadyPlan& ready, SlotIndex slot) {
+  return slot < 0 ? nullptr : ready.pointers[static_cast<size_t>(slot)];
+}
+
+void require_finite(const ReadyPlan& ready) {
+  for (const Plan::Finite& each : ready.plan->finite) {
+    const SlotInfo& info = ready.plan->slots[static_cast<size_t>(each.slot)];
+    refuse_not_finite({.name = each.name,
+                       .dtype = info.dtype,
+                       .dims = info.dims,
+                       .elements = at(ready, each.slot),
+                       .old = at(ready, each.old),
+                       .advice = each.advice});
+  }
+}
+
+bool has_tame_gradients(const ReadyPlan& ready) {
+  return std::ranges::all_of(ready.plan->tame, [&](SlotIndex slot) {
+    return *reinterpret_cast<const bool*>(at(ready, slot));
+  });
+}
+
+bool has_tame_settings(const ReadyPlan& ready) {
+  return std::ranges::all_of(ready.plan->settings, [&](SlotIndex slot) {
+    const SlotInfo& info = ready.plan->slots[static_cast<size_t>(slot)];
+    return is_tame(info.dtype, info.dims, at(ready, slot));
+  });
+}
+
+TensorMap outputs_of(const ReadyPlan& ready, std::initializer_list<bool> of_update) {
+  TensorMap outputs;
+  for (const Plan::Result& output : ready.plan->outputs) {
+    if (std::ranges::find(of_update, output.of_update) == of_update.end()) continue;
+    outputs.emplace(output.name, copied(ready.plan->slots[static_cast<size_t>(output.slot)],
+                                        at(ready, output.slot)));
+  }
+  return outputs;
+}
+
+enum class Copies : uint8_t { of_batches, all };
+
+void run_copies(const ReadyPlan& ready, Copies which) {
+  for (const Plan::Copy& copy : ready.plan->copies) {
+    if (which == Copies::of_batches && !copy.of_batch) continue;
+    std::memcpy(at(ready, copy.to), at(ready, copy.from), copy.bytes);
+  }
+}
+
 }  // namespace
 
-Program::Program(Model step, const std::vector<std::string>& gradients) : step_(std::move(step)) {
+Program::Program(Model step, const StepCut& cut) : step_(std::move(step)) {
   Graph& graph = *step_.graph;
   const size_t named = graph.outputs().size();
+  std::unordered_set<const Value*> gradients;
+  for (const std::string& name : cut.gradients) {
+    Value* gradient = find_computed(graph, name);
+    if (!gradient) throw Bug(fmt::format("there is no value '{}' to cut the step at", name));
+    gradients.insert(gradient);
+    request_.gradients.push_back(output_index(graph, gradient));
+  }
+  const auto from_inputs = with_results(graph, {graph.inputs().begin(), graph.inputs().end()});
+  const auto from_gradients = with_results(graph, std::move(gradients));
+  for (const std::string& name : cut.losses) {
+    if (Value* loss = find_computed(graph, name)) {
+      request_.losses.push_back({name, output_index(graph, loss)});
+    }
+  }
   std::vector<Value*> sources;
   if (!step_.training.empty()) {
     for (const Binding& binding : step_.training[0].update_bindings) {
       sources.push_back(binding.source);
-      request_.bindings.push_back({binding.target->name(), output_index(graph, binding.source)});
+      targets_.push_back(binding.target->name());
+      const bool of_batch =
+          from_inputs.contains(binding.source) && !from_gradients.contains(binding.source);
+      if (of_batch) batch_targets_.push_back(binding.target->name());
+      request_.bindings.push_back({.target = binding.target->name(),
+                                   .output = output_index(graph, binding.source),
+                                   .of_batch = of_batch,
+                                   .advice = advice_for(*binding.target)});
     }
   }
   for (size_t i = 0; i < named; ++i) {
@@ -116,9 +208,6 @@ Program::Program(Model step, const std::vector<std::string>& gradients) : step_(
     if (std::ranges::find(sources, output) == sources.end()) {
       request_.outputs.push_back({output->name(), i});
     }
-  }
-  for (const std::string& name : gradients) {
-    request_.gradients.push_back(output_index(graph, find_value(graph, name)));
   }
   step_.training.clear();
   expand_optimizers(step_);
@@ -154,21 +243,27 @@ std::unique_ptr<Plan> Program::plan_for(const TensorMap& inputs, const State& st
   return make_plan(std::move(step), request_, is_state);
 }
 
-Program::Ready& Program::ready_for(const TensorMap& inputs, const State& state) {
-  std::string key;
+ReadyPlan& Program::ready_for(const TensorMap& inputs, const State& state) {
+  std::string key = std::to_string(threads());
   for (const Value* input : step_.graph->inputs()) {
     const auto given = inputs.find(input->name());
-    key += given == inputs.end() ? "-" : to_string(given->second.type());
     key += ';';
+    key += given == inputs.end() ? "-" : to_string(given->second.type());
   }
-  const auto found = plans_.find(key);
-  if (found != plans_.end()) return found->second;
+  if (ReadyPlan* found = plans_.find(key)) return *found;
   check(inputs);
-  return plans_.emplace(key, Ready{.plan = plan_for(inputs, state)}).first->second;
+  std::unique_ptr<Plan> plan = plan_for(inputs, state);
+  if (plan) {
+    for (const SlotInfo& slot : plan->slots) {
+      if (slot.home == SlotInfo::Home::state) state.require(slot.name, slot.dtype, slot.dims);
+    }
+  }
+  last_ = nullptr;  // it may have to go
+  return plans_.add(key, std::move(plan), *step_.graph);
 }
 
 /// Fills in where each slot is; what does not move between runs only once.
-void Program::point(Ready& ready, const TensorMap* inputs, const State& state) {
+void Program::point(ReadyPlan& ready, const TensorMap* inputs, const State& state) {
   const Plan& plan = *ready.plan;
   if (plan.arena_bytes > arena_.size()) arena_ = Buffer(plan.arena_bytes);
   const bool moved = ready.state != &state || ready.arena != arena_.data();
@@ -196,30 +291,64 @@ void Program::point(Ready& ready, const TensorMap* inputs, const State& state) {
   ready.arena = arena_.data();
 }
 
-TensorMap Program::outputs_of(const Ready& ready) const {
-  TensorMap outputs;
-  for (const Plan::Result& output : ready.plan->outputs) {
-    const auto slot = static_cast<size_t>(output.slot);
-    outputs.emplace(output.name, copied(ready.plan->slots[slot], ready.pointers[slot]));
-  }
+TensorMap Program::run(const TensorMap& inputs, State& state, const eval::RandomKey& random) {
+  TensorMap outputs = compute(inputs, state, random);
+  commit(state);
   return outputs;
 }
 
-TensorMap Program::run(const TensorMap& inputs, State& state, const eval::RandomKey& random) {
-  Ready& ready = ready_for(inputs, state);
+TensorMap Program::compute(const TensorMap& inputs, const State& state,
+                           const eval::RandomKey& random) {
+  ReadyPlan& ready = ready_for(inputs, state);
   last_ = &ready;
   if (!ready.plan) return interpret(inputs, state, random);
   point(ready, &inputs, state);
   ++ready.runs;
   const Run run{.pointers = ready.pointers.data(), .random = &random};
   run_actions(ready.plan->micro, run);
-  if (!request_.gradients.empty()) refuse_not_finite(outputs_of(ready));
+  require_finite(ready);
+  tame_ = has_tame_gradients(ready);
   run_actions(ready.plan->update, run);
-  return outputs_of(ready);
+  tame_ &= has_tame_settings(ready);
+  reserve_tiles(ready.plan->tile_registers);
+  return outputs_of(ready, {false, true});
+}
+
+void Program::commit(State& state) {
+  const auto write = [&] {
+    if (!last_->plan) {
+      for (const auto& [name, tensor] : new_state_) state.set(name, tensor);
+      new_state_.clear();
+      return;
+    }
+    const eval::RandomKey none;
+    run_actions(last_->plan->commit, {.pointers = last_->pointers.data(), .random = &none});
+    // Statistics of micro-batches are copied once more, the last ones.
+    run_copies(*last_, Copies::all);
+  };
+  if (tame_) return write();
+  StateUndo undo(state);
+  undo.keep(targets_);
+  write();
+  for (const std::string& name : targets_) {
+    const Tensor now = state.get(name);
+    refuse_not_finite({.name = name,
+                       .dtype = now.dtype(),
+                       .dims = now.dims(),
+                       .elements = now.bytes().data(),
+                       .old = undo.kept(name)});
+  }
+  undo.dismiss();
+}
+
+void Program::begin_micro_batches() {
+  sums_.clear();
+  micro_batches_ = 0;
+  tame_ = true;
 }
 
 TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::RandomKey& random) {
-  Ready& ready = ready_for(inputs, state);
+  ReadyPlan& ready = ready_for(inputs, state);
   last_ = &ready;
   if (!ready.plan) {
     throw Error("micro-batches can't be accumulated where shapes depend on the data");
@@ -227,8 +356,8 @@ TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::
   point(ready, &inputs, state);
   ++ready.runs;
   run_actions(ready.plan->micro, {.pointers = ready.pointers.data(), .random = &random});
-  TensorMap outputs = outputs_of(ready);
-  refuse_not_finite(outputs);
+  require_finite(ready);
+  tame_ &= has_tame_gradients(ready);
   sums_.resize(ready.plan->gradients.size());
   for (size_t g = 0; g < sums_.size(); ++g) {
     const auto slot = static_cast<size_t>(ready.plan->gradients[g]);
@@ -239,10 +368,12 @@ TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::
     }
   }
   ++micro_batches_;
+  TensorMap outputs = outputs_of(ready, {false});
+  run_copies(ready, Copies::of_batches);
   return outputs;
 }
 
-void Program::run_update(State& state, const eval::RandomKey& random) {
+TensorMap Program::compute_update(const State& state, const eval::RandomKey& random) {
   if (!last_ || micro_batches_ == 0) throw Error("there are no gradients to update with");
   point(*last_, nullptr, state);
   Plan& plan = *last_->plan;
@@ -261,13 +392,14 @@ void Program::run_update(State& state, const eval::RandomKey& random) {
     }
   }
   run_actions(plan.update, {.pointers = last_->pointers.data(), .random = &random});
-  sums_.clear();
-  micro_batches_ = 0;
+  tame_ &= has_tame_settings(*last_);
+  reserve_tiles(plan.tile_registers);
+  return outputs_of(*last_, {true});
 }
 
 /// Node by node with shapes as they come, on the reference kernels.
-TensorMap Program::interpret(const TensorMap& inputs, State& state,
-                             const eval::RandomKey& random) const {
+TensorMap Program::interpret(const TensorMap& inputs, const State& state,
+                             const eval::RandomKey& random) {
   eval::Environment environment;
   for (const Value* input : step_.graph->inputs()) {
     const auto given = inputs.find(input->name());
@@ -279,14 +411,31 @@ TensorMap Program::interpret(const TensorMap& inputs, State& state,
     }
   }
   eval::run_graph(*step_.graph, environment, random);
+  const auto computed = [&](size_t output) -> const Tensor& {
+    return environment.at(step_.graph->outputs()[output]);
+  };
+  for (const auto& loss : request_.losses) {
+    const Tensor& tensor = computed(loss.output);
+    refuse_not_finite({.name = loss.name,
+                       .dtype = tensor.dtype(),
+                       .dims = tensor.dims(),
+                       .elements = tensor.bytes().data()});
+  }
   TensorMap outputs;
-  for (const auto& wanted : request_.outputs) {
-    outputs.emplace(wanted.name, environment.at(step_.graph->outputs()[wanted.output]));
-  }
-  if (!request_.gradients.empty()) refuse_not_finite(outputs);
+  for (const auto& wanted : request_.outputs) outputs.emplace(wanted.name, computed(wanted.output));
+  new_state_.clear();
   for (const auto& binding : request_.bindings) {
-    state.set(binding.target, environment.at(step_.graph->outputs()[binding.output]));
+    const Tensor& tensor = computed(binding.output);
+    state.require(binding.target, tensor.dtype(), tensor.dims());
+    refuse_not_finite({.name = binding.target,
+                       .dtype = tensor.dtype(),
+                       .dims = tensor.dims(),
+                       .elements = tensor.bytes().data(),
+                       .old = state.data(binding.target),
+                       .advice = binding.advice});
+    new_state_.emplace(binding.target, tensor);
   }
+  tame_ = true;
   return outputs;
 }
 
@@ -295,12 +444,13 @@ std::string Program::explain() const {
   if (!last_->plan) return "shapes depend on data: every node runs on the reference kernels\n";
   const Plan& plan = *last_->plan;
   double total = 1e-30;
-  for (const auto* actions : {&plan.micro, &plan.update}) {
+  for (const auto* actions : {&plan.micro, &plan.update, &plan.commit}) {
     for (const Action& action : *actions) total += action.seconds;
   }
-  std::string text = fmt::format(
-      "{} actions, {:.1f} MB, {:.3f} ms a step\n", plan.micro.size() + plan.update.size(),
-      static_cast<double>(plan.arena_bytes) / 1e6, 1e3 * total / static_cast<double>(last_->runs));
+  std::string text = fmt::format("{} actions, {:.1f} MB, {:.3f} ms a step\n",
+                                 plan.micro.size() + plan.update.size() + plan.commit.size(),
+                                 static_cast<double>(plan.arena_bytes) / 1e6,
+                                 1e3 * total / static_cast<double>(last_->runs));
   const auto list = [&](std::string_view part, const std::vector<Action>& actions) {
     for (const Action& action : actions) {
       text += fmt::format("{:6} {:5.1f} % {:24} {}", part, 100 * action.seconds / total,
@@ -310,6 +460,7 @@ std::string Program::explain() const {
   };
   list("micro", plan.micro);
   list("update", plan.update);
+  list("commit", plan.commit);
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "onward/error.h"
@@ -48,16 +49,33 @@ Tensor State::get(std::string_view name) const {
   return Tensor::from_bytes(entry.dtype, entry.dims, std::move(bytes));
 }
 
-void State::set(std::string_view name, const Tensor& value) {
+void State::require(std::string_view name, DType dtype, std::span<const int64_t> dims) const {
   const Entry& entry = find(name);
-  if (value.dtype() != entry.dtype || value.dims() != entry.dims) {
-    throw Error(
-        fmt::format("'{}' is {}, not {}", name,
-                    to_string(Type::tensor(entry.dtype, std::span<const int64_t>(entry.dims))),
-                    to_string(value.type())));
+  if (dtype == entry.dtype && std::ranges::equal(dims, entry.dims)) return;
+  throw Error(
+      fmt::format("'{}' is {}, not {}", name,
+                  to_string(Type::tensor(entry.dtype, std::span<const int64_t>(entry.dims))),
+                  to_string(Type::tensor(dtype, dims))));
+}
+
+void State::set(std::string_view name, const Tensor& value) {
+  require(name, value.dtype(), value.dims());
+  if (value.bytes().empty()) return;
+  std::memcpy(data(name), value.bytes().data(), value.bytes().size());
+}
+
+StateUndo::~StateUndo() {
+  for (const auto& [name, buffer] : kept_) {
+    std::memcpy(state_.data(name), buffer.data(), buffer.size());
   }
-  if (!value.bytes().empty()) {
-    std::memcpy(entry.buffer.data(), value.bytes().data(), entry.buffer.size());
+}
+
+void StateUndo::keep(std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    if (kept_.contains(name)) continue;
+    Buffer buffer(state_.bytes(name));
+    std::memcpy(buffer.data(), state_.data(name), buffer.size());
+    kept_.emplace(name, std::move(buffer));
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,12 @@ class State {
   /// Throws Error where there is no such tensor, or `value` is of another type or shape.
   void set(std::string_view name, const Tensor& value);
 
+  /// Throws Error where there is no such tensor, or it is of another type or shape.
+  void require(std::string_view name, DType dtype, std::span<const int64_t> dims) const;
+
   /// Where the elements are, for as long as the state lives: row-major, packed.
   std::byte* data(std::string_view name) const { return find(name).buffer.data(); }
+  size_t bytes(std::string_view name) const { return find(name).buffer.size(); }
 
  private:
   struct Entry {
@@ -39,6 +44,26 @@ class State {
   const Entry& find(std::string_view name) const;
 
   std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// Puts back what it kept of a state, unless it is told that all went well: for work that writes
+/// to the state before its last chance to fail.
+class StateUndo {
+ public:
+  explicit StateUndo(const State& state) : state_(state) {}
+  ~StateUndo();
+  StateUndo(const StateUndo&) = delete;
+  StateUndo& operator=(const StateUndo&) = delete;
+
+  /// Keeps these tensors as they are now; those that it has already stay as they were then.
+  void keep(std::span<const std::string> names);
+  /// What it kept of a tensor.
+  const std::byte* kept(std::string_view name) const { return kept_.find(name)->second.data(); }
+  void dismiss() { kept_.clear(); }
+
+ private:
+  const State& state_;
+  std::map<std::string, Buffer, std::less<>> kept_;
 };
 
 }  // namespace onward

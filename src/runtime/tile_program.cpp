@@ -68,18 +68,23 @@ bool is_scalar(const TileProgram::Source& source) {
   return !source.whole;
 }
 
+// One piece of memory a thread, kept between runs.
+thread_local Buffer tile_memory;
+thread_local std::vector<std::byte*> tile_registers;
+
 }  // namespace
+
+void reserve_tiles(size_t registers) {
+  if (tile_memory.size() < registers * kTileBytes) tile_memory = Buffer(registers * kTileBytes);
+  if (tile_registers.size() < registers) tile_registers.resize(registers);
+}
 
 void TileProgram::run(const Run& run) const {
   const int64_t whole_tiles = (count + kTile - 1) / kTile;
   parallel_for(whole_tiles, cost * kTile, [&](int64_t first, int64_t last) {
-    // One piece of memory a thread, kept between runs.
-    static thread_local Buffer memory;
-    const size_t registers = sources.size() + static_cast<size_t>(tiles);
-    if (memory.size() < registers * kTileBytes) memory = Buffer(registers * kTileBytes);
-    static thread_local std::vector<std::byte*> at;
-    at.resize(registers);
-    for (size_t i = 0; i < registers; ++i) at[i] = memory.data() + i * kTileBytes;
+    reserve_tiles(registers());
+    std::vector<std::byte*>& at = tile_registers;
+    for (size_t i = 0; i < registers(); ++i) at[i] = tile_memory.data() + i * kTileBytes;
     for (size_t i = 0; i < sources.size(); ++i) {
       if (!is_scalar(sources[i])) continue;
       load(sources[i], run.at<std::byte>(sources[i].slot), at[i], 0, std::min(count, kTile), dims);

@@ -36,7 +36,11 @@ struct TileProgram {
   int tiles = 0;
   double cost = 0;  // of one element, in nanoseconds
 
+  size_t registers() const { return sources.size() + static_cast<size_t>(tiles); }
   void run(const Run& run) const;
 };
+
+/// Gets the memory for so many registers, so that a program that runs in this thread asks for none.
+void reserve_tiles(size_t registers);
 
 }  // namespace onward

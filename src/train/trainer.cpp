@@ -60,8 +60,9 @@ std::vector<std::string> gradient_names(const Model& step) {
 }  // namespace
 
 struct Trainer::Step {
-  Step(StepMetrics found, Model step, const std::vector<std::string>& gradients)
-      : metrics(std::move(found)), program(std::move(step), gradients) {}
+  Step(StepMetrics found, Model step, std::vector<std::string> gradients)
+      : metrics(std::move(found)),
+        program(std::move(step), {std::move(gradients), metrics.losses}) {}
 
   StepMetrics metrics;
   Program program;
@@ -71,23 +72,29 @@ Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 
 Trainer::Trainer(Model model, TrainerOptions options)
-    : model_(std::move(model)), options_(options), state_(model_) {
-  set_threads(options.threads);
+    : model_(std::move(model)),
+      options_(options),
+      threads_(thread_count(options.threads)),
+      state_(model_) {
   step_programs_.resize(model_.training.size());
 }
 
+void Trainer::require_info(size_t info) const {
+  if (info < step_programs_.size()) return;
+  throw Error("there is no training info " + std::to_string(info) + ": the model has " +
+              std::to_string(step_programs_.size()));
+}
+
 Trainer::Step& Trainer::step_of(size_t info) {
-  if (info >= step_programs_.size()) {
-    throw Error("there is no training info " + std::to_string(info) + ": the model has " +
-                std::to_string(step_programs_.size()));
-  }
+  require_info(info);
   if (!step_programs_[info]) {
     Model step = join_step(model_, info);
     StepMetrics metrics = find_metrics(step, *model_.graph);
     if (options_.only_metrics) step = reported_part(step, metrics);
-    const std::vector<std::string> gradients = gradient_names(step);
+    std::vector<std::string> gradients = gradient_names(step);
     replace_gradients(step);
-    step_programs_[info] = std::make_unique<Step>(std::move(metrics), std::move(step), gradients);
+    step_programs_[info] =
+        std::make_unique<Step>(std::move(metrics), std::move(step), std::move(gradients));
   }
   return *step_programs_[info];
 }
@@ -109,36 +116,51 @@ TensorMap Trainer::step_accumulated(std::span<const TensorMap> micro_batches,
 
 void Trainer::step(std::span<const TensorMap> micro_batches, std::span<const size_t> infos,
                    const OnOutputs& on_outputs) {
+  if (micro_batches.empty()) throw Error("a step takes at least one batch: none is given");
+  const Threads threads(threads_);
   eval::RandomKey random{.seed = options_.seed, .step = steps_};
-  for (const size_t info : infos) {
+  StateUndo undo(state_);
+  for (const size_t& info : infos) {
     Program& program = step_of(info).program;
     if (micro_batches.size() == 1) {
-      on_outputs(info, 0, program.run(micro_batches[0], state_, random));
-      continue;
+      on_outputs(info, 0, program.compute(micro_batches[0], state_, random));
+    } else {
+      undo.keep(program.batch_targets());
+      program.begin_micro_batches();
+      for (size_t i = 0; i < micro_batches.size(); ++i) {
+        random.micro_batch = i;
+        TensorMap outputs = program.run_micro(micro_batches[i], state_, random);
+        if (i + 1 == micro_batches.size()) outputs.merge(program.compute_update(state_, random));
+        on_outputs(info, i, outputs);
+      }
     }
-    for (size_t i = 0; i < micro_batches.size(); ++i) {
-      random.micro_batch = i;
-      on_outputs(info, i, program.run_micro(micro_batches[i], state_, random));
-    }
-    program.run_update(state_, random);
+    // Nothing can fail after the last commit.
+    if (&info != &infos.back()) undo.keep(program.targets());
+    program.commit(state_);
   }
   ++steps_;
+  undo.dismiss();
 }
 
 TensorMap Trainer::infer(const TensorMap& inputs) {
+  const Threads threads(threads_);
   if (!inference_) inference_ = std::make_unique<Program>(graph_alone(model_, *model_.graph));
   return inference_->run(inputs, state_, {.seed = options_.seed, .step = steps_});
 }
 
 void Trainer::initialize() {
+  const Threads threads(threads_);
+  StateUndo undo(state_);
   for (const TrainingInfo& info : model_.training) {
     if (!info.initialization) continue;
     Program program(graph_alone(model_, *info.initialization));
     const TensorMap values = program.run({}, state_, {.seed = options_.seed});
     for (const Binding& binding : info.initialization_bindings) {
+      undo.keep({&binding.target->name(), 1});
       state_.set(binding.target->name(), values.at(binding.source->name()));
     }
   }
+  undo.dismiss();
 }
 
 std::string Trainer::explain() const {
@@ -160,6 +182,14 @@ const Model& Trainer::model() {
     }
   });
   return model_;
+}
+
+void Trainer::restore_model_state() {
+  for_each_top_level_graph(model_, [&](Graph& graph, GraphRole) {
+    for (Value* initializer : graph.initializers()) {
+      if (state_.has(initializer->name())) state_.set(initializer->name(), *initializer->tensor());
+    }
+  });
 }
 
 void Trainer::set_metadata(const std::string& key, const std::string& value) {

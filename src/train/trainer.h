@@ -15,12 +15,13 @@ class Program;
 
 struct TrainerOptions {
   uint64_t seed = 0;
-  int threads = 0;  // 0: as many as the machine has
+  int64_t threads = 0;  // 0: as many as the machine has
   /// Let steps give only what is reported, losses and scores, and compute nothing else.
   bool only_metrics = false;
 };
 
 /// Trains a model: the standard's three methods (inference, initialization, step) on one state.
+/// What throws, whatever it is, leaves state and step count bit for bit as they were.
 class Trainer {
  public:
   explicit Trainer(Model model, TrainerOptions options = {});
@@ -39,7 +40,8 @@ class Trainer {
   /// Gets the outputs of one training info for one micro-batch.
   using OnOutputs = std::function<void(size_t info, size_t micro_batch, const TensorMap& outputs)>;
   /// One training step of these infos, in order. With several micro-batches, each info's update is
-  /// made once, with the mean of their gradients.
+  /// made once, with the mean of their gradients. `on_outputs` is called before the state changes
+  /// for good, so that it may throw too.
   void step(std::span<const TensorMap> micro_batches, std::span<const size_t> infos,
             const OnOutputs& on_outputs);
 
@@ -49,11 +51,16 @@ class Trainer {
   /// Runs each info's initialization in order. Never done by itself: a checkpoint would be lost.
   void initialize();
 
+  /// Throws Error where the model has no training info of that number.
+  void require_info(size_t info) const;
   /// What is reported of an info's steps.
   const StepMetrics& metrics(size_t info);
 
   const State& state() const { return state_; }
   State& state() { return state_; }
+
+  /// How many threads it computes with, whatever others do.
+  int threads() const { return threads_; }
 
   /// The steps done so far: part of the key of random numbers.
   uint64_t steps() const { return steps_; }
@@ -64,6 +71,8 @@ class Trainer {
 
   /// The model with the state that it has now.
   const Model& model();
+  /// Goes back to the state that the model has: that of the last call of model().
+  void restore_model_state();
   /// Sets an entry of the model's metadata, or removes it where `value` is empty.
   void set_metadata(const std::string& key, const std::string& value);
   /// Takes the training part out of the model: it can only be saved from then on.
@@ -75,6 +84,7 @@ class Trainer {
 
   Model model_;
   TrainerOptions options_;
+  int threads_;
   State state_;
   uint64_t steps_ = 0;
   std::vector<std::unique_ptr<Step>> step_programs_;

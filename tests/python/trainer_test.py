@@ -1,6 +1,8 @@
 """Training from Python."""
 
 import pathlib
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -181,3 +183,83 @@ def test_several_threads_share_a_trainer(trainer):
 def test_explain(trainer):
     trainer.step(BATCH)
     assert "MatMul" in trainer.explain() or "Gemm" in trainer.explain()
+
+
+WIDE = onward.parse("""<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+    m (float[N,512] x) => (float[N,256] y) <float[512,256] w = normal(1, 0.05)> { y = MatMul(x, w) }
+    training_info {
+      algorithm a () => (float loss, float[512,256] w_new) <float rate = {0.1}> {
+        q = Mul(y, y)  loss = ReduceMean<keepdims = 0>(q)
+        dw = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x"], y = "loss">(w, x)
+        c = Mul(rate, dw)  w_new = Sub(w, c) }
+      update_binding { w <- w_new } }""")
+WIDE_BATCH = {"x": np.random.default_rng(0).normal(size=(300, 512)).astype(np.float32)}
+
+
+def trained_bits(threads, others=()):
+    trainer = onward.Trainer(WIDE, threads=threads)
+    rest = [onward.Trainer(WIDE, threads=count) for count in others]
+    for _ in range(3):
+        loss = trainer.step(WIDE_BATCH)["loss"]
+        for other in rest:
+            other.step(WIDE_BATCH)
+    return loss.tobytes(), trainer.state()["w"].tobytes()
+
+
+@pytest.mark.parametrize("threads, others", [(1, [2]), (2, [1]), (1, [2, 3]), (3, [1, 2])])
+def test_each_trainer_has_its_own_threads(threads, others):
+    assert trained_bits(threads, others) == trained_bits(threads)
+
+
+@pytest.mark.parametrize("threads", [-1, 257, 100000, 2**40])
+def test_threads_are_bounded(threads):
+    with pytest.raises(onward.Error, match=f"{threads} threads can't be used"):
+        onward.Trainer(WIDE, threads=threads)
+
+
+@pytest.mark.parametrize("info", [1, 10**12, 2**63 - 1])
+def test_an_info_that_is_not_there_is_refused(trainer, info):
+    for use in (trainer.step, trainer.gradients, lambda batch, info: trainer.step_accumulated([batch], info)):
+        with pytest.raises(onward.Error, match=f"no training info {info}"):
+            use(BATCH, info=info)
+
+
+@pytest.mark.parametrize("threads, works", [(1, True), (2, False)])
+def test_a_forked_child_does_not_wait_for_threads_that_are_gone(threads, works):
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parent)!r})
+from trainer_test import WIDE, WIDE_BATCH, onward
+trainer = onward.Trainer(WIDE, threads={threads})
+trainer.step(WIDE_BATCH)
+child = os.fork()
+if child == 0:
+    try:
+        trainer.step(WIDE_BATCH)
+        os._exit(0)
+    except onward.Error as error:
+        os._exit(1 if "forked" in str(error) else 2)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == {0 if works else 1}
+trainer.step(WIDE_BATCH)
+assert trainer.steps == 2
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_plans_of_many_shapes_do_not_fill_the_memory():
+    trainer = onward.Trainer(onward.load(EXAMPLES / "linear.onnxtxt"))
+
+    def memory():
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    def step(rows):
+        x = np.ones((rows, 1), np.float32)
+        trainer.step({"x": x, "label": x})
+
+    for rows in range(1, 1000):
+        step(rows)
+    before = memory()
+    for rows in range(1000, 4000):
+        step(rows)
+    assert memory() - before < 32 << 20

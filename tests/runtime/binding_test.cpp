@@ -141,6 +141,109 @@ TEST(BindingTest, BatchesOfOtherShapesGetTheirOwnPlans) {
   EXPECT_EQ(trainer.state().get("T").integer(0), 4);
 }
 
+// A new value is computed in place only where nobody reads the old one afterwards.
+struct OldValue {
+  std::string name, algorithm;
+  Numbers a, c;
+};
+
+TEST(BindingTest, WhoeverReadsAnOldValueLaterGetsIt) {
+  const OldValue kReaders[] = {
+      {"in the same tile",
+       R"(
+algorithm step () => (float[2] new_a, float[2] new_c) <float two = {2}, float[2] c = {0, 0}> {
+  new_a = Mul(a, two)
+  doubled = Mul(new_a, two)
+  new_c = Sub(doubled, a)
+})",
+       {2, 4},
+       {3, 6}},
+      {"a node outside of the loop",
+       R"(
+algorithm step () => (float[2] new_a, float[1] new_c) <float two = {2}, float[1] c = {0}> {
+  new_a = Mul(a, two)
+  new_c = ReduceMean<axes = [0]>(a)
+})",
+       {2, 4},
+       {1.5}},
+      {"by way of a view",
+       R"(
+algorithm step () => (float[2] new_a, float[1,1] new_c)
+    <float two = {2}, float[2,1] ones = {1, 1}, int64[2] shape = {1, 2}, float[1,1] c = {0}> {
+  row = Reshape(a, shape)
+  new_a = Mul(a, two)
+  new_c = MatMul(row, ones)
+})",
+       {2, 4},
+       {3}},
+      {"a view that is bound itself",
+       R"(
+algorithm step () => (float[2] new_a, float[1,2] new_c)
+    <float two = {2}, int64[2] shape = {1, 2}, float[1,2] c = {0, 0}> {
+  new_a = Mul(a, two)
+  new_c = Reshape(a, shape)
+})",
+       {2, 4},
+       {1, 2}},
+      {"a second binding of the new value",
+       R"(
+algorithm step () => (float[2] new_a, float[2] new_c) <float two = {2}, float[2] c = {0, 0}> {
+  new_a = Mul(a, two)
+  new_c = Identity(new_a)
+})",
+       {2, 4},
+       {2, 4}},
+  };
+  for (const OldValue& reader : kReaders) {
+    Trainer trainer = trainer_of(kHeader + R"(
+g (float[2] x) => (float[2] y) <float[2] a = {1, 2}> { y = Add(x, x) }
+training_info {)" + reader.algorithm +
+                                 "\nupdate_binding { a <- new_a  c <- new_c } }");
+    trainer.step({{"x", Tensor::of<float>({2}, {0, 0})}});
+    EXPECT_EQ(numbers(trainer.state().get("a")), reader.a) << reader.name;
+    EXPECT_EQ(numbers(trainer.state().get("c")), reader.c) << reader.name;
+  }
+}
+
+TEST(BindingTest, ACounterThatTheForwardPassReadsCountsSteps) {
+  Trainer trainer = trainer_of(kHeader + R"(
+g (float[N] x) => (float[N] y) <float w = {1}> { y = Mul(x, w) }
+training_info {
+  algorithm step () => (float loss, float new_w, float new_T) <float T = {0}, float one = {1}> {
+    new_T = Add(T, one)
+    scaled = Mul(y, new_T)
+    loss = ReduceMean<keepdims = 0>(scaled)
+    dw = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x", "T"], y = "loss">(w, x, T)
+    new_w = Sub(w, dw)
+  }
+  update_binding { w <- new_w  T <- new_T }
+})");
+  const TensorMap batch = {{"x", Tensor::of<float>({2}, {1, 1})}};
+  const std::vector<TensorMap> batches(3, batch);
+  trainer.step_accumulated(batches);
+  EXPECT_EQ(trainer.state().get("T").number(0), 1);
+  EXPECT_EQ(trainer.state().get("w").number(0), 0);
+}
+
+TEST(BindingTest, RandomNumbersDifferFromNodeToNodeAndFromStepToStep) {
+  Trainer trainer = trainer_of(kHeader + R"(
+g (float[64] x) => (float[64] y, float[64] z) <float half = {0.5}, bool on = {1}, float[2] a = {0, 0}> {
+  y = Dropout(x, half, on)
+  z = Dropout(x, half, on)
+}
+training_info {
+  algorithm step () => (float[2] new_a) { new_a = RandomNormal<shape = [2]>() }
+  update_binding { a <- new_a }
+})");
+  const TensorMap batch = {{"x", Tensor::of<float>({64}, std::vector<float>(64, 1.0F))}};
+  const TensorMap outputs = trainer.step(batch);
+  EXPECT_NE(numbers(outputs.at("y")), numbers(outputs.at("z")));
+  const Numbers first = numbers(trainer.state().get("a"));
+  const TensorMap next = trainer.step(batch);
+  EXPECT_NE(numbers(trainer.state().get("a")), first);
+  EXPECT_NE(numbers(next.at("y")), numbers(outputs.at("y")));
+}
+
 struct Refusal {
   std::string name;
   TensorMap inputs;

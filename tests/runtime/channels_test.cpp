@@ -90,11 +90,11 @@ TEST_P(ChannelsTest, AddUpWhereTheMeanIsLarge) {
 
 TEST_P(ChannelsTest, GiveTheSameBitsInAnyNumberOfThreads) {
   const auto x = numbers(GetParam().dims, 1, 3), dy = numbers(GetParam().dims, 0, 4);
-  set_threads(1);
-  const Computed alone = compute(GetParam(), x, dy);
-  set_threads(3);
-  EXPECT_EQ(compute(GetParam(), x, dy), alone);
-  set_threads(0);
+  const auto with = [&](int count) {
+    const Threads threads(count);
+    return compute(GetParam(), x, dy);
+  };
+  EXPECT_EQ(with(3), with(1));
 }
 
 const Tested kTested[] = {

@@ -73,6 +73,7 @@ class GroupPlan {
     join_dimensions();
     std::string label = group_.nodes.back()->label();
     label += fmt::format(" ({})", described());
+    builder_.use_tiles(program_.registers());
     builder_.add({.label = std::move(label),
                   .kernel = builder_.kernel(),
                   .reads = std::move(reads_),

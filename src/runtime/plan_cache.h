@@ -1,0 +1,50 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_set>
+
+#include "runtime/plan.h"
+#include "runtime/state.h"
+
+namespace onward {
+
+/// A plan with the places of its tensors, once memory and state are known.
+struct ReadyPlan {
+  std::unique_ptr<Plan> plan;  // null where shapes depend on data
+  std::vector<std::byte*> pointers;
+  const State* state = nullptr;
+  const std::byte* arena = nullptr;
+  int64_t runs = 0;
+};
+
+/// The plans of a program by the types of its inputs. Where they hold too many bytes, those that
+/// were not asked for the longest go.
+class PlanCache {
+ public:
+  /// Roughly what the plans may hold together.
+  static constexpr size_t kMostBytes = 64 << 20;
+
+  /// The plan, or null.
+  ReadyPlan* find(const std::string& key);
+  /// `step` is what plans are made of: they share its constants.
+  ReadyPlan& add(const std::string& key, std::unique_ptr<Plan> plan, const Graph& step);
+
+  size_t size() const { return entries_.size(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    std::string key;
+    size_t bytes;
+    ReadyPlan ready;
+  };
+
+  std::list<Entry> entries_;  // the last one asked for first
+  std::unordered_map<std::string, std::list<Entry>::iterator> places_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace onward
