@@ -63,24 +63,20 @@ class Inference:
                 self.tally.finding("fast path", subject, f"{differing}; alone: {alone}")
 
     def others(self, subject, model, fast):
-        if entry := known.trap(subject.model, subject.inputs, subject.types):
-            self.tally.known("ONNX Runtime", entry)
-        else:
-            runtime = self.sides.runtime(model, subject.inputs)
-            if runtime.died:
-                self.tally.count("death of ONNX Runtime")
-            if runtime.done:
-                self.tally.compared("ONNX Runtime")
-                self.other(subject, fast, runtime, self.sides.runtime, self.sides.evaluator, known.ONNX_RUNTIME,
-                           "ONNX Runtime")
+        judges = [("ONNX Runtime", self.sides.runtime, self.sides.evaluator, known.ONNX_RUNTIME),
+                  ("the reference evaluator", self.sides.evaluator, self.sides.runtime, known.REFERENCE_EVALUATOR)]
+        for name, side, third, table in judges:
+            if entry := known.trap(name, subject.model, subject.inputs, subject.types):
+                self.tally.known(name, entry)
+                continue
+            answer = side(model, subject.inputs)
+            if answer.died:
+                self.tally.count(f"death of {name}")
+            if answer.done:
+                self.tally.compared(name)
+                self.other(subject, fast, answer, side, third, table, name)
                 return
-        evaluated = self.sides.evaluator(model, subject.inputs)
-        if evaluated.done:
-            self.tally.compared("reference evaluator")
-            self.other(subject, fast, evaluated, self.sides.evaluator, self.sides.runtime, known.REFERENCE_EVALUATOR,
-                       "the reference evaluator")
-        else:
-            self.tally.count("neither ONNX Runtime nor the evaluator runs it")
+        self.tally.count("no other that can judge")
 
     def other(self, subject, fast, other, side, third, table, name):
         found = differences(fast.outputs, other.outputs, only_kinds=subject.random)
@@ -104,8 +100,9 @@ class Inference:
                            (True, True): "third opinion between", (False, False): "three opinions"}[with_us, with_them]
             what = differences(ours.outputs, theirs.outputs)
             kinds = [None if array is None else f"{array.dtype}{list(array.shape)}" for array in single.inputs]
-            self.tally.finding(f"{single.node.op_type} ({verdict})", subject, f"{name} in {single.node.op_type} of opset "
-                               f"{single.opset} on {kinds}: {list(what.values())}")
+            op = single.node.op_type
+            self.tally.finding(f"{op} ({verdict})", subject,
+                               f"{name} in {op} of opset {single.opset} on {kinds}: {list(what.values())}")
 
     def unexplained(self, subject, found, left, right):
         """The differences that rounding does not explain."""

@@ -1,5 +1,6 @@
 """What is known of the others: results of ONNX Runtime or of ONNX's reference evaluator that are theirs alone,
-each with its cause and a predicate on a node with its inputs, as narrow as possible."""
+each with its cause and a predicate on a node with its inputs, as narrow as possible. A trap is seen before
+anything runs, from what the model says alone: whoever falls into it is no judge of the model."""
 
 import collections
 import dataclasses
@@ -93,7 +94,6 @@ UNDEFINED = [
           lambda site: site.has(not_finite, 0)),
 ]
 
-# Seen before ONNX Runtime is asked: it is no judge of a graph that has such a node.
 ONNX_RUNTIME_TRAPS = [
     Known(("BatchNormalization",), "writes the running statistics over those that it is given, which others read",
           shares_statistics),
@@ -105,18 +105,32 @@ ONNX_RUNTIME_TRAPS = [
 ]
 
 ONNX_RUNTIME = [
-    Known(("ReduceMax",), "passes over NaN", lambda site: site.has(np.isnan, 0)),
-    Known(("ReduceMean",), "the mean of nothing is 0", lambda site: site.input(0).size == 0),
+    Known(("BatchNormalization",), "multiplies what is not finite in another order", lambda site: site.has(not_finite)),
+    Known(("Clip",), "a limit that is left out is the largest number, not infinity", lambda site: site.has(np.isinf, 0)),
+    Known(("MatMul",), "gives what lies in memory for a product of nothing", lambda site: site.input(0).size == 0),
+    Known(("MaxPool", "ReduceMax"), "passes over NaN", lambda site: site.has(np.isnan, 0)),
+    Known(("ReduceMax", "ReduceMean", "ReduceSum"), "gives the input's shape, or 0 for a mean, where there is nothing",
+          lambda site: site.input(0).size == 0),
+]
+
+REFERENCE_EVALUATOR_TRAPS = [
+    Known(("AveragePool",), "pads and counts as if there were no dilations",
+          lambda site: site.attribute("auto_pad", b"NOTSET") != b"NOTSET" and max(site.attribute("dilations", [1])) > 1),
+    Known(("BatchNormalization",), "computes the form of opset 9 wrongly", lambda site: site.opset < 14),
+    Known(("LogSoftmax", "Softmax"), "knows nothing of the form before opset 13, along all last axes",
+          lambda site: site.opset < 13),
+    Known(("MaxPool",), "knows no other storage order", lambda site: site.attribute("storage_order", 0) == 1),
+    Known(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), "counts labels that are ignored in a mean",
+          lambda site: site.attribute("ignore_index", 0) < 0),
+    Known(("Shape",), "takes limits beyond the rank as Python does",
+          lambda site: min(site.attribute("start", 0), site.attribute("end", 0)) < 0),
 ]
 
 REFERENCE_EVALUATOR = [
     Known(("AveragePool",), "takes NaN for padding", lambda site: site.has(np.isnan, 0)),
-    Known(("BatchNormalization",), "computes the form of opset 9 wrongly", lambda site: site.opset < 14),
     Known(("LogSoftmax", "SoftmaxCrossEntropyLoss"), "takes the logarithm of an exponential that became 0",
           lambda site: site.has(large, 0)),
-    Known(("LogSoftmax", "Softmax"), "knows nothing of the form before opset 13, along all last axes",
-          lambda site: site.opset < 13),
-    Known(("MaxPool",), "knows no other storage order", lambda site: site.attribute("storage_order", 0) == 1),
+    Known(("MaxPool",), "passes over NaN", lambda site: site.has(np.isnan, 0)),
 ]
 
 # Between Onward's own: differences that are known and accepted.
@@ -124,7 +138,11 @@ FAST_PATH = [
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
     Known(("BatchNormalization",), "statistics of numbers that are not finite: NaN for an infinity",
           lambda site: site.has(not_finite, 0)),
+    Known(("Gemm",), "a factor of 0 leaves a product out, NaN and all",
+          lambda site: 0 in (site.attribute("alpha", 1.0), site.attribute("beta", 1.0)) and site.has(not_finite)),
 ]
+
+TRAPS = {"ONNX Runtime": ONNX_RUNTIME_TRAPS, "the reference evaluator": REFERENCE_EVALUATOR_TRAPS}
 
 
 def sites(model, fed, types):
@@ -142,6 +160,6 @@ def sites(model, fed, types):
         yield Site(node, opset, inputs, kinds, uses)
 
 
-def trap(model, fed, types):
-    """The first reason why ONNX Runtime can't judge a model, or None."""
-    return next((entry for site in sites(model, fed, types) if (entry := find(ONNX_RUNTIME_TRAPS, site))), None)
+def trap(side, model, fed, types):
+    """The first reason why one of the others can't judge a model, or None."""
+    return next((entry for site in sites(model, fed, types) if (entry := find(TRAPS[side], site))), None)

@@ -41,8 +41,8 @@ def floats(*numbers):
     (known.ONNX_RUNTIME_TRAPS, site("MaxPool", floats(1), auto_pad="SAME_UPPER", dilations=[1, 1]), False),
     (known.ONNX_RUNTIME_TRAPS, site("Gelu", np.array([1.0]), approximate="tanh"), True),
     (known.ONNX_RUNTIME_TRAPS, site("Gelu", floats(1), approximate="tanh"), False),
-    (known.REFERENCE_EVALUATOR, site("Softmax", floats(1), opset=12), True),
-    (known.REFERENCE_EVALUATOR, site("Softmax", floats(1), opset=13), False),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("Softmax", floats(1), opset=12), True),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("Softmax", floats(1), opset=13), False),
 ])
 def test_predicates(table, where, applies):
     assert (known.find(table, where) is not None) == applies
@@ -53,4 +53,4 @@ def test_shared_statistics_are_a_trap(statistics, traps):
     model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
       g (float[2,3] x, float[3] s, float[3] b, float[3] m, float[3] v) => (float[2,3] y) {{
         y, p, q = BatchNormalization<training_mode = 1>(x, s, b, {statistics}) }}""")
-    assert (known.trap(model, {}, {}) is not None) == traps
+    assert (known.trap("ONNX Runtime", model, {}, {}) is not None) == traps

@@ -78,7 +78,27 @@ def window(g, op, spatial, dilated, ceil=False):
             elif g.opset < 22:  # whether there is such a window was not said
                 raise Unsuitable(op)
         shape.append(count)
+    first = before(padding, spatial, reach, strides, pads)
+    if windows_without_elements(spatial, shape, kernel, strides, dilations, first):
+        raise Unsuitable(op)  # the standard does not say what comes of nothing
     return kernel, attributes, tuple(shape)
+
+
+def before(padding, spatial, reach, strides, pads):
+    """The padding before the first element of each dimension."""
+    if not padding.startswith("SAME"):
+        return pads[:len(spatial)]
+    totals = [max(0, (-(-size // s) - 1) * s + r - size) for size, s, r in zip(spatial, strides, reach)]
+    return [total - total // 2 if padding == "SAME_LOWER" else total // 2 for total in totals]
+
+
+def windows_without_elements(spatial, shape, kernel, strides, dilations, before):
+    for size, count, k, stride, dilation, first in zip(spatial, shape, kernel, strides, dilations, before):
+        for at in range(count):
+            taps = [at * stride - first + tap * dilation for tap in range(k)]
+            if not any(0 <= tap < size for tap in taps):
+                return True
+    return False
 
 
 def conv(g):
@@ -139,10 +159,8 @@ def layer_normalization(g):
     scale = g.operand("LayerNormalization", 1, x.type, shape=x.shape[at:])
     bias = g.operand("LayerNormalization", 2, x.type, shape=x.shape[at:]) if g.maybe(0.6) else None
     stash = ("float", (*x.shape[:at], *[1] * (x.rank - at)))
-    if x.type == "double" and g.smooth:
-        stash = None  # the schema has these outputs in float alone
     outputs = [(x.type, x.shape)]
-    if stash and g.maybe(0.3):
+    if not g.smooth and g.maybe(0.3):  # a smooth graph is run in double too, and these stay float
         outputs += [stash if g.maybe(0.7) else None, stash]
     g.add("LayerNormalization", [x, scale, bias], outputs, axis=axis, epsilon=g.one_of(None, 1e-3),
           stash_type=g.one_of(None, 1))

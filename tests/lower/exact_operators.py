@@ -72,6 +72,8 @@ class MaxPool(OpRun):
             before = pads[:rank]
             room = [size[d] + before[d] + pads[rank + d] - reach[d] for d in range(rank)]
             outputs = [(-(-room[d] // strides[d]) if ceil_mode else room[d] // strides[d]) + 1 for d in range(rank)]
+            if ceil_mode:  # no window begins in the padding behind the input
+                outputs = [n - ((n - 1) * s >= i + b) for n, s, i, b in zip(outputs, strides, size, before)]
         flat = np.arange(x.size).reshape(x.shape)
         y = np.full([*x.shape[:2], *outputs], -np.inf, x.dtype)
         chosen = np.zeros(y.shape, np.int64)
