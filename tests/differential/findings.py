@@ -17,7 +17,7 @@ def save(finding, sides, out):
         return
     folder = out / f"{kind}-{finding.seed}"
     folder.mkdir(exist_ok=True)
-    subject = generate(finding.seed, finding.seed % 2 == 1)
+    subject = generate(finding.seed)
     small = minimised(subject, finding, sides)
     for name, each in (("model", subject), ("small", small)):
         onnx.save(each.model, folder / f"{name}.onnx")

@@ -26,17 +26,11 @@ from training import Training
 ENOUGH_TO_HIT_ALL = 1000  # graphs
 
 
-def is_smooth(seed):
-    """Half of the graphs are trained, half are only run."""
-    return seed % 2 == 1
-
-
 def check(seed, sides, tally):
     """Compares all there is to compare of one seed's graph."""
-    subject = generate(seed, is_smooth(seed))
+    subject = generate(seed)
     tally.graph(subject)
-    kind = Training if is_smooth(seed) else Inference
-    kind(sides, tally).check(subject)
+    (Training if subject.smooth else Inference)(sides, tally).check(subject)
 
 
 def work(options, number, queue):

@@ -135,8 +135,14 @@ def subject(g, seed):
     return Subject(seed, model, fed, types, g.random_outputs, g.smooth)
 
 
-def generate(seed, smooth=False):
-    """One model; a smooth one has floats of one type alone."""
+def is_smooth(seed):
+    """Half of the graphs are to be trained; not every second one, since processes take seeds by turns."""
+    return seed.bit_count() % 2 == 1
+
+
+def generate(seed, smooth=None):
+    """A seed's model; a smooth one has floats of one type alone."""
+    smooth = is_smooth(seed) if smooth is None else smooth
     g = Graph(seed, 0)
     g.opset = random_opset(g.choices)
     if smooth:

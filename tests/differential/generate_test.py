@@ -37,7 +37,7 @@ def test_graphs_are_valid(smooth):
 
 def test_declared_shapes_are_those_that_onnx_infers():
     for seed in range(200):
-        subject = generate(seed)
+        subject = generate(seed, smooth=False)
         try:
             inferred = onnx.shape_inference.infer_shapes(subject.model, strict_mode=True)
         except onnx.shape_inference.InferenceError as failure:
@@ -54,7 +54,7 @@ def test_declared_shapes_are_those_that_onnx_infers():
 
 
 def test_everything_is_drawn():
-    hits = [hit for seed in range(1500) for hit in generate(seed).hits()]
+    hits = [hit for seed in range(1500) for hit in generate(seed, smooth=False).hits()]
     assert {op for op, _, _ in hits} == OPERATORS.keys()
     assert {type for _, _, type in hits} >= {"float", "double", "float16", "bfloat16", "bool", "uint8", "int64"}
     opsets = {generate(seed).opset for seed in range(500)}

@@ -90,6 +90,7 @@ def shares_statistics(site):
 UNDEFINED = [
     Known(("Cast", "CastLike"), "a float that the integer type does not have", out_of_range),
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
+    Known(("Div",), "an integer divided by 0", lambda site: site.input(1).dtype.kind in "iu" and 0 in site.input(1)),
     Known(("SoftmaxCrossEntropyLoss", "LogSoftmax", "Softmax"), "scores that are not finite",
           lambda site: site.has(not_finite, 0)),
 ]
@@ -107,6 +108,8 @@ ONNX_RUNTIME_TRAPS = [
 ONNX_RUNTIME = [
     Known(("BatchNormalization",), "multiplies what is not finite in another order", lambda site: site.has(not_finite)),
     Known(("Clip",), "a limit that is left out is the largest number, not infinity", lambda site: site.has(np.isinf, 0)),
+    Known(("Gemm",), "leaves C out where beta is 0, NaN and all",
+          lambda site: site.attribute("beta", 1.0) == 0 and site.has(not_finite, 2)),
     Known(("MatMul",), "gives what lies in memory for a product of nothing", lambda site: site.input(0).size == 0),
     Known(("MaxPool", "ReduceMax"), "passes over NaN", lambda site: site.has(np.isnan, 0)),
     Known(("ReduceMax", "ReduceMean", "ReduceSum"), "gives the input's shape, or 0 for a mean, where there is nothing",
@@ -119,6 +122,8 @@ REFERENCE_EVALUATOR_TRAPS = [
     Known(("BatchNormalization",), "computes the form of opset 9 wrongly", lambda site: site.opset < 14),
     Known(("LogSoftmax", "Softmax"), "knows nothing of the form before opset 13, along all last axes",
           lambda site: site.opset < 13),
+    Known(("LayerNormalization",), "computes 16 bits in 16 bits", lambda site: site.is_type("float16", "bfloat16")),
+    Known(("MaxPool",), "begins with -infinity, which integers lack", lambda site: site.is_type("int8", "uint8")),
     Known(("MaxPool",), "knows no other storage order", lambda site: site.attribute("storage_order", 0) == 1),
     Known(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), "counts labels that are ignored in a mean",
           lambda site: site.attribute("ignore_index", 0) < 0),
@@ -128,6 +133,7 @@ REFERENCE_EVALUATOR_TRAPS = [
 
 REFERENCE_EVALUATOR = [
     Known(("AveragePool",), "takes NaN for padding", lambda site: site.has(np.isnan, 0)),
+    Known(("Conv",), "multiplies what is not finite by zeros of its own", lambda site: site.has(not_finite, 0)),
     Known(("LogSoftmax", "SoftmaxCrossEntropyLoss"), "takes the logarithm of an exponential that became 0",
           lambda site: site.has(large, 0)),
     Known(("MaxPool",), "passes over NaN", lambda site: site.has(np.isnan, 0)),

@@ -60,7 +60,7 @@ def binary(op, result=None):
     def add(g):
         x = g.operand(op)
         low = -3.0
-        if op == "Div" and (g.smooth or x.type in values.INTEGERS or g.maybe(0.5)):
+        if op == "Div" and (g.smooth or g.maybe(0.5) or (x.type in values.INTEGERS and not g.special)):
             low = 1.0
         if g.opset < 7:
             y, attributes = old_broadcast(g, op, x)

@@ -113,7 +113,7 @@ class Training:
         self.tally.finding("gradient", subject, f"{slope} along a direction, differences say {seen[-1][2]}")
 
     def lowered(self, subject, fast):
-        opset = OPSETS[subject.seed // 2 % len(OPSETS)]
+        opset = OPSETS[subject.seed % len(OPSETS)]
         lowered = self.sides.lower(subject.model, opset)
         if lowered.died:
             self.tally.death(subject, lowered.died)

@@ -41,8 +41,8 @@ def as_double(array):
 
 
 def draw(numbers, name, shape, low=-3.0, high=3.0, special=False):
-    """A random array: floats between `low` and `high`, small integers, or conditions. With `special`
-    some elements are infinities, NaN, zeros, and numbers of other magnitudes."""
+    """A random array: floats between `low` and `high`, small integers, or conditions. With `special` some
+    elements are infinities, NaN, zeros, numbers of other magnitudes, or the largest and smallest integers."""
     dtype = NUMPY[name]
     if name == "bool":
         return numbers.random(shape) < 0.5
@@ -53,4 +53,9 @@ def draw(numbers, name, shape, low=-3.0, high=3.0, special=False):
         with np.errstate(over="ignore"):
             return np.asarray(array).astype(dtype)
     smallest = max(int(np.ceil(low)), 0) if name in UNSIGNED else int(np.ceil(low))
-    return np.asarray(numbers.integers(smallest, max(int(high), smallest) + 1, shape)).astype(dtype)
+    array = np.asarray(numbers.integers(smallest, max(int(high), smallest) + 1, shape)).astype(dtype)
+    if special and low < 0:
+        limits = np.iinfo(dtype)
+        extremes = numbers.choice(np.array([limits.min, limits.max], dtype), shape)
+        array = np.where(numbers.random(shape) < 0.2, extremes, array)
+    return np.asarray(array)
