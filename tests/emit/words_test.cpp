@@ -119,9 +119,9 @@ const SaidJob kJobs[] = {
        recipe.optimizer.rate_decay = 0.1;
      },
      "lr / (1 + (t - 1) * 0.1)"},
-    {"statistics that stay", Target::keras, [](Recipe&) {}, "training=False"},
+    {"statistics that stay", Target::keras, [](Recipe&) {}, "(h, training=False)"},
     {"statistics that change", Target::keras,
-     [](Recipe& recipe) { recipe.batch_norm = BatchNormMode::batch; }, "training=training"},
+     [](Recipe& recipe) { recipe.batch_norm = BatchNormMode::batch; }, "(h, training=training)"},
     {"the part of the new statistics", Target::torch,
      [](Recipe& recipe) {
        recipe.batch_norm = BatchNormMode::batch;

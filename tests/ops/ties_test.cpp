@@ -38,6 +38,13 @@ const TieCase kTies[] = {
      {1, 5, 3, 0},
      {2. / 3, 0, 2. / 3, 1},
      {1. / 3, 1, 1. / 3, 0}},
+    {"MaxPool takes the first",
+     "s = Constant<value = int64[3] {1, 1, 4}>()\n r = Reshape(x, s)\n"
+     "y = MaxPool<kernel_shape = [2]>(r)",
+     {3, 3, 1, 1},
+     {0, 0, 0, 0},
+     {1, 1, 1, 0},
+     {0, 0, 0, 0}},
     {"Relu", "y = Relu(x)", {0, 1, -1, 0}, {0, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}},
     {"Abs", "y = Abs(x)", {0, 1, -1, 2}, {0, 0, 0, 0}, {0, 1, -1, 1}, {0, 0, 0, 0}},
     {"Pow with an exponent of zero",
