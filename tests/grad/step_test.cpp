@@ -188,6 +188,38 @@ training_info {
   EXPECT_EQ(outputs.at("d").number(0), 27);
 }
 
+TEST(Step, IsLiftedToTheNewestForms) {
+  // Axes are an attribute in opset 17, an input since 18; rules and kernels know the newest form.
+  Model step = step_of(parse_text(R"(
+<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+rows (double[2,2] x) => (double[2] y) { m = ReduceMean<axes = [1], keepdims = 0>(x)  y = Mul(m, m) }
+training_info {
+  algorithm slope () => (double[2,2] d) {
+    d = ai.onnx.preview.training.Gradient<xs = ["x"], y = "y">(x)
+  }
+}
+)"),
+                       0);
+  const Tensors outputs = run_step(step, {{"x", Tensor::of<double>({2, 2}, {1, 3, 5, 7})}});
+  ASSERT_EQ(outputs.at("y").dims(), std::vector<int64_t>{2});
+  EXPECT_EQ(outputs.at("y").number(1), 36);
+  EXPECT_EQ(outputs.at("d").number(0), 2);
+  EXPECT_EQ(outputs.at("d").number(3), 6);
+}
+
+TEST(Step, GivesEachValueOnce) {
+  // y is an output of the inference graph, of the algorithm, and the source of a binding.
+  const Model step = step_of(parse_text(R"(
+<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+m (double[2] x) => (double[2] y) <double[2] a = {0, 0}> { y = Add(x, a) }
+training_info { algorithm step () => (double[2] y, double[2] z) { z = Neg(y) } update_binding { a <- y } }
+)"),
+                             0);
+  std::vector<std::string> names;
+  for (const Value* output : step.graph->outputs()) names.push_back(output->name());
+  EXPECT_EQ(names, (std::vector<std::string>{"y", "z"}));
+}
+
 TEST(Step, NamesAllOperatorsWithoutAGradient) {
   const Model model = parse_text(R"(
 <ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>

@@ -1,0 +1,99 @@
+// Reference kernels at their edges, by numbers written down: what they give is the measure of
+// everything else.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "eval/interpreter.h"
+#include "ir/infer.h"
+#include "ir/text.h"
+
+namespace onward {
+namespace {
+
+using Numbers = std::vector<double>;
+
+Tensor result_of(const std::string& nodes) {
+  Problems ignored;  // y needs no type here
+  Model model = parse_text(
+      fmt::format("<ir_version: 10, opset_import: [\"\" : 20]> g () => (y) {{ {} }}", nodes),
+      {.problems = &ignored});
+  infer_types(model, ignored);
+  return eval::outputs_of(*model.graph, {})[0];
+}
+
+struct Computed {
+  const char* name;
+  const char* nodes;
+  Numbers expected;
+};
+
+const Computed kComputed[] = {
+    {"reflection does not repeat the edge",
+     "x = Constant<value = double[3] {1, 2, 3}>() p = Constant<value = int64[2] {4, 3}>() "
+     "y = Pad<mode = \"reflect\">(x, p)",
+     {1, 2, 3, 2, 1, 2, 3, 2, 1, 2}},
+    {"wrapping goes round in both directions",
+     "x = Constant<value = double[3] {1, 2, 3}>() p = Constant<value = int64[2] {4, 2}>() "
+     "y = Pad<mode = \"wrap\">(x, p)",
+     {3, 1, 2, 3, 1, 2, 3, 1, 2}},
+    {"a class counted from the end",
+     "i = Constant<value = int64[2] {-1, 0}>() d = Constant<value = int64 {3}>() "
+     "v = Constant<value = double[2] {5, 7}>() y = OneHot(i, d, v)",
+     {5, 5, 7, 7, 5, 5}},
+    {"classes that no row has",
+     "i = Constant<value = int64[2] {3, -4}>() d = Constant<value = int64 {3}>() "
+     "v = Constant<value = double[2] {5, 7}>() y = OneHot(i, d, v)",
+     {5, 5, 5, 5, 5, 5}},
+    {"a slice backwards to the very first",
+     "x = Constant<value = double[4] {1, 2, 3, 4}>() s = Constant<value = int64[1] {-1}>() "
+     "e = Constant<value = int64[1] {-9}>() a = Constant<value = int64[1] {0}>() "
+     "t = Constant<value = int64[1] {-2}>() y = Slice(x, s, e, a, t)",
+     {4, 2}},
+    {"an index counted from the end",
+     "x = Constant<value = double[3] {1, 2, 3}>() i = Constant<value = int64[2] {-1, -3}>() "
+     "y = Gather(x, i)",
+     {3, 1}},
+    {"scores whose exponentials overflow",
+     "x = Constant<value = double[2] {1000, 1000}>() s = Softmax(x) l = LogSoftmax(x) "
+     "y = Concat<axis = 0>(s, l)",
+     {0.5, 0.5, -std::log(2.), -std::log(2.)}},
+    {"the largest is not the first",
+     "x = Constant<value = double[3] {0, 2000, 2000}>() y = Softmax(x)",
+     {0, 0.5, 0.5}},
+    {"a window in the padding behind counts no more than there is",
+     "x = Constant<value = double[1,1,3] {6, 6, 6}>() "
+     "y = AveragePool<kernel_shape = [2], strides = [2], ceil_mode = 1, count_include_pad = 1>(x)",
+     {6, 6}},
+    {"no axes, and nothing is reduced",
+     "x = Constant<value = double[2] {1, 2}>() y = ReduceSum<noop_with_empty_axes = 1>(x)",
+     {1, 2}},
+};
+
+TEST(ReferenceKernels, GiveTheseNumbers) {
+  for (const Computed& tested : kComputed) {
+    const Tensor y = result_of(tested.nodes);
+    ASSERT_EQ(y.size(), static_cast<int64_t>(tested.expected.size())) << tested.name;
+    for (int64_t i = 0; i < y.size(); ++i) {
+      EXPECT_NEAR(y.number(i), tested.expected[static_cast<size_t>(i)], 1e-12)
+          << tested.name << " " << i;
+    }
+  }
+}
+
+TEST(ReferenceKernels, ComputeLargeIntegersExactly) {
+  // 2^53 + 1 is the first integer that no double holds.
+  const std::string large =
+      "x = Constant<value = int64[1] {9007199254740993}>() "
+      "one = Constant<value = int64[1] {1}>() zero = Sub(one, one) ";
+  EXPECT_EQ(result_of(large + "y = Add(x, zero)").integer(0), 9007199254740993);
+  EXPECT_EQ(result_of(large + "y = Mul(x, one)").integer(0), 9007199254740993);
+  EXPECT_EQ(result_of(large + "y = Max(x, zero)").integer(0), 9007199254740993);
+  EXPECT_EQ(result_of(large + "y = ReduceSum(x)").integer(0), 9007199254740993);
+  EXPECT_EQ(result_of(large + "y = Cast<to = 13>(x)").integer(0), 9007199254740993);
+}
+
+}  // namespace
+}  // namespace onward
