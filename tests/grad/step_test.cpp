@@ -207,6 +207,24 @@ training_info {
   EXPECT_EQ(outputs.at("d").number(3), 6);
 }
 
+TEST(Step, BindsAGradientAsItIs) {
+  Model step = step_of(parse_text(R"(
+<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+square (double[2] x) => (double[2] y) <double[2] slope = {0, 0}> { y = Mul(x, x) }
+training_info {
+  algorithm step () => (double[2] d) {
+    d = ai.onnx.preview.training.Gradient<xs = ["x"], y = "y">(x)
+  }
+  update_binding { slope <- d }
+}
+)"),
+                       0);
+  ASSERT_EQ(step.training[0].update_bindings.size(), 1U);
+  EXPECT_EQ(step.training[0].update_bindings[0].source, step.graph->outputs()[0]);
+  run_step(step, {{"x", Tensor::of<double>({2}, {3, -1})}});
+  EXPECT_EQ(step.training[0].update_bindings[0].target->tensor()->number(0), 6);
+}
+
 TEST(Step, GivesEachValueOnce) {
   // y is an output of the inference graph, of the algorithm, and the source of a binding.
   const Model step = step_of(parse_text(R"(

@@ -35,6 +35,16 @@ const Reader kReaders[] = {
      "float[2] new_a, float[2,2] new_c",
      {2, 4},
      {1, 2, 1, 2}},
+    {"a node that is no loop, later",
+     "new_a = Mul(a, two) s = ReduceSum<keepdims = 0>(a) new_c = Add(c, s)",
+     "float[2] new_a, float[2,2] new_c",
+     {2, 4},
+     {3, 3, 3, 3}},
+    {"a view that is read later",
+     "row = Reshape(a, shape) new_a = Mul(a, two) s = MatMul(row, ones) new_c = Add(c, s)",
+     "float[2] new_a, float[2,2] new_c",
+     {2, 4},
+     {3, 3, 3, 3}},
     {"a sum between the two",
      "s = ReduceSum<keepdims = 0>(a) new_a = Mul(a, s) new_c = Add(c, a)",
      "float[2] new_a, float[2,2] new_c",
@@ -52,7 +62,8 @@ TEST(OldValues, AreWhatEveryReaderGets) {
     Trainer trainer(parse_text(std::string(R"(
 <ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
 g (float[2] x) => (float[2] y) <
-    float[2] a = {1, 2}, float[2,2] c = {0, 0, 0, 0}, float two = {2}, float[2,2] ones = {1, 1, 1, 1}> {
+    float[2] a = {1, 2}, float[2,2] c = {0, 0, 0, 0}, float two = {2}, float[2,2] ones = {1, 1, 1, 1},
+    int64[2] shape = {1, 2}> {
   y = Add(x, a)
 }
 training_info {
