@@ -46,6 +46,7 @@ OPTIMIZERS = {
     "adam": lambda p: torch.optim.Adam(p, lr=0.003),
     "adam weight decay": lambda p: torch.optim.Adam(p, lr=torch.tensor(0.003, dtype=torch.float64), betas=(0.8, 0.95),
                                                     weight_decay=0.01),
+    "adam decoupled": lambda p: torch.optim.Adam(p, lr=0.003, weight_decay=0.1, decoupled_weight_decay=True),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.003, weight_decay=0.1),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.02, lr_decay=0.01, initial_accumulator_value=0.1),
 }
