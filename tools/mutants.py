@@ -8,8 +8,9 @@ build/mutants holds them all; the environment variable ONWARD_MUTANT switches on
     file = "src/ops/softmax.cpp"
     old = 'y * (dy - sum(y * dy, axis))'    stands exactly once in the file: an expression, or a statement with its ;
     new = 'y * (dy - sum(dy, axis))'        what stands there instead while the mistake is on
-    as = '... MUTANT ...'                   in place of `new`, for what is neither: the whole text; MUTANT is true while on
-    tests = ["ops_test"]                    where others than those of the folder find it
+    as = '... MUTANT ...'                   in place of `new`, for what is neither: the whole text, where MUTANT is
+                                            true while the mistake is on
+    tests = ["ops_test", "x_test -k y"]     where others than those of the folder find it, or some of theirs
     harmless = "why no test can find it"    it is not run
 
 Run it as `make mutants`, with MUTANTS="--folder ops --only 'softmax*'" for some of them.
@@ -22,6 +23,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -137,13 +139,15 @@ class Tests:
 
     def run(self, name, mutant, timeout):
         """What fails, or None."""
+        name, *options = shlex.split(name)
         test = self.known[name]
         properties = {each["name"]: each["value"] for each in test["properties"]}
         environment = os.environ | dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
         environment |= {"GTEST_FAIL_FAST": "1", "PYTEST_ADDOPTS": "-x -p no:cacheprovider", "ONWARD_MUTANT": mutant}
         try:
-            done = subprocess.run(test["command"], cwd=properties["WORKING_DIRECTORY"], env=environment, text=True,
-                                  errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout)
+            done = subprocess.run([*test["command"], *options], cwd=properties["WORKING_DIRECTORY"], env=environment,
+                                  text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=timeout)
         except subprocess.TimeoutExpired:
             return f"{name}: takes too long"
         if done.returncode == 0:
