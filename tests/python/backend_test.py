@@ -156,5 +156,6 @@ def test_devices():
     assert y.tolist() == [-1, -1]
     with pytest.raises(onward.Error, match="CUDA is not supported"):
         onward.backend.prepare(model, "CUDA")
-    with pytest.raises(onward.Error, match="takes 1 inputs, not 2"):
-        onward.backend.run_model(model, [y, y])
+    for inputs in ([y, y], []):
+        with pytest.raises(onward.Error, match=f"takes 1 inputs, not {len(inputs)}"):
+            onward.backend.run_model(model, inputs)

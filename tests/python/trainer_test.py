@@ -59,6 +59,23 @@ def test_gradients_are_those_of_the_loss(trainer):
     assert trainer.state()["T"] == 0
 
 
+def test_two_gradients_by_one_tensor_are_told_apart():
+    trainer = onward.Trainer(onward.parse("""
+        <ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+        m (float[2] x) => (float[2] y) <float[2] w = {2, 3}> { y = Mul(x, w) }
+        training_info {
+          algorithm step () => (float first, float second) {
+            first = ReduceSum<keepdims = 0>(y)
+            squares = Mul(y, y)
+            second = ReduceSum<keepdims = 0>(squares)
+            d1 = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x"], y = "first">(w, x)
+            d2 = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x"], y = "second">(w, x)
+          }
+        }"""))
+    gradients = trainer.gradients({"x": np.array([1, 10], np.float32)})
+    assert {name: array.tolist() for name, array in gradients.items()} == {"d1": [1, 10], "d2": [4, 600]}
+
+
 def test_a_model_is_not_changed_by_training_it():
     model = onward.load(EXAMPLES / "linear.onnxtxt")
     trainer = onward.Trainer(model)
