@@ -160,7 +160,8 @@ double range_length(T start, T limit, T delta) {
     };
     const uint64_t way = up ? apart(start, limit) : apart(limit, start);
     const uint64_t step = up ? apart(T(0), delta) : apart(delta, T(0));
-    return static_cast<double>(way / step + (way % step != 0));
+    const uint64_t numbers = way / step + (way % step != 0 ? 1 : 0);
+    return static_cast<double>(numbers);
   }
 }
 
