@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <onnx/defs/schema.h>
 
+#include "ir/infer.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
 
@@ -14,6 +15,16 @@ Metadata read_metadata(
   Metadata metadata;
   for (const auto& entry : entries) metadata.emplace_back(entry.key(), entry.value());
   return metadata;
+}
+
+/// The first dimension below 0 of a type, which stands for one that is not known.
+std::optional<int64_t> negative_dim(const onnx::TypeProto& type) {
+  if (type.has_sequence_type()) return negative_dim(type.sequence_type().elem_type());
+  if (type.has_optional_type()) return negative_dim(type.optional_type().elem_type());
+  for (const auto& dim : type.tensor_type().shape().dim()) {
+    if (dim.dim_value() < 0) return dim.dim_value();
+  }
+  return std::nullopt;
 }
 
 constexpr int64_t kFirstVersionWithFreeInitializers = 4;  // before, each had to be an input too
@@ -101,6 +112,11 @@ bool GraphBuilder::check_name(const std::string& name, std::string_view what,
 
 Type GraphBuilder::read_type(const onnx::ValueInfoProto& info, const Context& context) {
   try {
+    if (const auto dim = negative_dim(info.type())) {
+      report("shape", context, info.name(),
+             fmt::format("dimension {} is declared: taken for one that is not known", *dim),
+             nullptr, Severity::warning);
+    }
     return type_from_proto(info.type());
   } catch (const Error& error) {
     report("type", context, info.name(), error.what());
@@ -151,10 +167,11 @@ void GraphBuilder::add_inputs(const onnx::GraphProto& proto, const Context& cont
                              : "this input of a subgraph hides a value of the graph around it",
              nullptr, algorithm_input || context.in_training ? Severity::error : Severity::warning);
     }
-    if (top_level && (!info.has_type() || !read_type(info, context).known())) {
+    const Type type = read_type(info, context);
+    if (top_level && !type.known()) {
       report("type", context, info.name(), "the type of this graph input is not given");
     }
-    Value* value = graph.add_input(context.prefix + info.name(), read_type(info, context));
+    Value* value = graph.add_input(context.prefix + info.name(), type);
     value->doc = info.doc_string();
     value->metadata = read_metadata(info.metadata_props());
     scope.define(info.name(), value);
@@ -217,6 +234,21 @@ void GraphBuilder::add_initializers(const onnx::GraphProto& proto, const Context
   }
 }
 
+/// Reports a second declaration that contradicts the first. Where it is only about shapes neither
+/// is believed of a node's output, which inference finds; an input or a tensor is what it is.
+bool GraphBuilder::refuses(Value& value, const Type& type, std::string_view what,
+                           const Context& context) {
+  const auto reason = conflict(value.type, type);
+  if (!reason) return false;
+  const bool only_shapes = !conflict(without_shapes(value.type), without_shapes(type));
+  report(only_shapes ? "shape" : "type", context, value.name(),
+         fmt::format("{} is {}, which does not fit {}: {}", what, to_string(type),
+                     to_string(value.type), *reason),
+         nullptr, only_shapes ? Severity::warning : Severity::error);
+  if (only_shapes && value.producer()) value.type = without_shapes(value.type);
+  return true;
+}
+
 void GraphBuilder::add_outputs(const onnx::GraphProto& proto, const Context& context, Graph& graph,
                                Scope& scope, bool top_level) {
   std::unordered_set<std::string> seen;
@@ -240,12 +272,7 @@ void GraphBuilder::add_outputs(const onnx::GraphProto& proto, const Context& con
     if (top_level && !context.in_training && !type.known() && !value->type.known()) {
       report("type", context, info.name(), "the type of this graph output is not given");
     }
-    if (const auto reason = conflict(value->type, type)) {
-      report("type", context, info.name(),
-             fmt::format("the output's type {} does not fit {}: {}", to_string(type),
-                         to_string(value->type), *reason));
-      continue;
-    }
+    if (refuses(*value, type, "the output's type", context)) continue;
     value->type = merge(type, value->type);
     value->declared = value->declared || type.known();
     if (value->doc.empty()) value->doc = info.doc_string();
@@ -259,12 +286,7 @@ void GraphBuilder::add_declared_types(const onnx::GraphProto& proto, const Conte
     Value* value = scope.find_here(info.name());
     if (!value) continue;  // a description of nothing does no harm; many exporters leave some
     const Type type = read_type(info, context);
-    if (const auto reason = conflict(value->type, type)) {
-      report("type", context, info.name(),
-             fmt::format("value_info says {}, which does not fit {}: {}", to_string(type),
-                         to_string(value->type), *reason));
-      continue;
-    }
+    if (refuses(*value, type, "value_info", context)) continue;
     value->type = merge(value->type, type);
     value->declared = value->declared || type.known() || info.metadata_props_size() > 0;
     if (value->doc.empty()) value->doc = info.doc_string();

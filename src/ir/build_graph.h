@@ -90,6 +90,7 @@ class GraphBuilder {
                    const Context& context, Graph& graph, Scope& scope, const Nodes& all);
 
   Type read_type(const onnx::ValueInfoProto& info, const Context& context);
+  bool refuses(Value& value, const Type& type, std::string_view what, const Context& context);
   std::string unresolved_reason(const std::string& name, const Nodes& all, const Context& context);
   std::string fresh_prefix(const onnx::NodeProto& call);
   bool check_name(const std::string& name, std::string_view what, const Context& context,

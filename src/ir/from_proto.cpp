@@ -139,9 +139,8 @@ std::optional<Shape> shape_from_proto(const onnx::TensorShapeProto& proto) {
     if (dim.has_dim_value()) converted.value = dim.dim_value();
     if (dim.has_dim_param()) converted.symbol = dim.dim_param();
     if (dim.has_denotation()) converted.denotation = dim.denotation();
-    if (converted.value && *converted.value < 0) {
-      throw Error(fmt::format("dimension {} is negative", *converted.value));
-    }
+    // Exporters write -1 for what they do not know; whoever reads a declaration warns of it.
+    if (converted.value && *converted.value < 0) converted.value.reset();
     shape.push_back(std::move(converted));
   }
   return shape;

@@ -119,7 +119,7 @@ class Inference {
   void enter(Node& node, Graph& subgraph, const std::vector<const onnx::TypeProto*>* input_types);
   void store(const Node& node, Value& value, const Type& type);
   void check_initializer(Value& value);
-  void report(const Node& node, Refusal refusal);
+  void report(const Node& node, Refusal refusal, Severity severity = Severity::error);
 
   std::string where() const;
   const onnx::OpSchema* find_schema(const Node& node) const;
@@ -142,11 +142,11 @@ std::string Inference::where() const {
                      owners_.back()->label());
 }
 
-void Inference::report(const Node& node, Refusal refusal) {
+void Inference::report(const Node& node, Refusal refusal, Severity severity) {
   // A branch may be written for shapes that this model does not have, and is then never taken.
   const bool about_shapes = refusal.rule == "shape" || refusal.rule == "inference";
   const bool in_branch = std::ranges::any_of(owners_, [](const Node* n) { return n->op == "If"; });
-  problems_.add({.severity = about_shapes && in_branch ? Severity::warning : Severity::error,
+  problems_.add({.severity = about_shapes && in_branch ? Severity::warning : severity,
                  .rule = std::move(refusal.rule),
                  .where = where(),
                  .node = node.label(),
@@ -181,15 +181,19 @@ void Inference::check_initializer(Value& value) {
   Type declared = value.type;
   if (value.initializer()->sparse() && declared.is_tensor()) declared.kind = type.kind;
   if (const auto reason = conflict(declared, type)) {
-    problems_.add({.severity = Severity::error,
-                   .rule = declared.dtype == type.dtype ? "shape" : "type",
+    const bool only_shapes = !conflict(without_shapes(declared), without_shapes(type));
+    // Who feeds an input relies on what it declares; of others the data is what is read.
+    const bool harmless = only_shapes && !value.is_input();
+    problems_.add({.severity = harmless ? Severity::warning : Severity::error,
+                   .rule = only_shapes ? "shape" : "type",
                    .where = where(),
                    .node = {},
                    .op = {},
                    .tensor = value.name(),
                    .message = fmt::format("declared {}, but its data is {}: {}",
                                           to_string(declared), to_string(type), *reason)});
-    return;
+    if (!harmless) return;
+    declared = without_shapes(declared);
   }
   // An input may be given another size than its default has.
   const bool fixed = !value.is_input() || ir_version_ < 4;
@@ -315,11 +319,15 @@ void Inference::enter(Node& node, Graph& subgraph,
 void Inference::store(const Node& node, Value& value, const Type& type) {
   if (!type.known()) return;
   if (const auto reason = conflict(value.type, type)) {
-    const bool same_kind = value.type.kind == type.kind && value.type.dtype == type.dtype;
-    report(node, {same_kind ? "shape" : "type", value.name(),
-                  fmt::format("declared {}, but inferred {}: {}", to_string(value.type),
-                              to_string(type), *reason)});
-    return;
+    const bool only_shapes = !conflict(without_shapes(value.type), without_shapes(type));
+    report(node,
+           {only_shapes ? "shape" : "type", value.name(),
+            fmt::format("declared {}, but inferred {}: {}", to_string(value.type), to_string(type),
+                        *reason)},
+           only_shapes ? Severity::warning : Severity::error);
+    if (!only_shapes) return;
+    // Files in the wild declare shapes that are not so; what follows from the inputs is.
+    value.type = without_shapes(value.type);
   }
   inferred_bytes_ += shape_bytes(type);
   const bool too_much = inferred_bytes_ > kMostInferredBytes;
@@ -327,6 +335,12 @@ void Inference::store(const Node& node, Value& value, const Type& type) {
 }
 
 }  // namespace
+
+Type without_shapes(Type type) {
+  type.shape.reset();
+  if (type.element) type.element = std::make_shared<const Type>(without_shapes(*type.element));
+  return type;
+}
 
 void infer_types(Model& model, Problems& problems, const InferOptions& options) {
   Inference inference(model, problems, options);

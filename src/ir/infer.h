@@ -31,4 +31,7 @@ struct InferOptions {
 /// algorithm sees the values of the inference graph.
 void infer_types(Model& model, Problems& problems, const InferOptions& options = {});
 
+/// The type with the ranks of all its tensors unknown.
+Type without_shapes(Type type);
+
 }  // namespace onward

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/infer.h"
 #include "ir/infer_context.h"
 #include "ir/proto.h"
 
@@ -47,12 +48,6 @@ std::string described(const std::string& what, const Value* value, const std::st
 }
 
 }  // namespace
-
-Type without_shapes(Type type) {
-  type.shape.reset();
-  if (type.element) type.element = std::make_shared<const Type>(without_shapes(*type.element));
-  return type;
-}
 
 std::optional<std::string> schema_type_name(const Type& type) {
   const auto element = [&]() -> std::optional<std::string> {

@@ -44,7 +44,4 @@ class TypeConstraints {
 /// The schema's spelling of a type, such as seq(tensor(float)); nothing where a part is unknown.
 std::optional<std::string> schema_type_name(const Type& type);
 
-/// The type with the ranks of all its tensors unknown.
-Type without_shapes(Type type);
-
 }  // namespace onward

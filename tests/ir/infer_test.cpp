@@ -256,14 +256,38 @@ TEST(Infer, RefusesWithReason) {
   }
 }
 
-TEST(Infer, WarnsOfShapesInABranchOnly) {
+TEST(Infer, OnlyWarnsOfShapesInABranchAndOfDeclaredOnes) {
   for (const RefusalCase& test : kRefusals) {
     SCOPED_TRACE(test.name);
     Model model = read(model_text(test.opset, test.graph));
     Problems problems;
     infer_types(model, problems);
-    const bool in_branch = std::string(test.name) == "shapes in a branch";
-    EXPECT_EQ(problems.errors(), in_branch ? 0 : 1);
+    const std::string name = test.name;
+    const bool harmless =
+        name == "shapes in a branch" || name == "a declared shape that contradicts";
+    EXPECT_EQ(problems.errors(), harmless ? 0 : 1);
+  }
+}
+
+TEST(Infer, BelievesInputsRatherThanDeclarations) {
+  struct Declared {
+    const char* graph;
+    const char* expected;
+  };
+  constexpr Declared kDeclared[] = {
+      {"g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }", "f32[2,3]"},
+      {"g (float[N,3] x) => (float[1,4] y) { y = Relu(x) }", "f32[N,3]"},
+      {"g (float[N,3] x) => (float[3] y) { y = Relu(x) }", "f32[N,3]"},
+      {"g (float[N,3] x) => (float[1,3] y) { y = Relu(x) }", "f32[1,3]"},
+      {"g (float[N,3] x) => (float[2,3] y) <float[1,9] y> { y = Relu(x) }", "f32[N,3]"},
+  };
+  for (const Declared& test : kDeclared) {
+    SCOPED_TRACE(test.graph);
+    Model model = read(model_text(21, test.graph));
+    Problems problems;
+    infer_types(model, problems);
+    EXPECT_EQ(problems.errors(), 0);
+    EXPECT_EQ(to_string(find(model, "y")->type), test.expected);
   }
 }
 
