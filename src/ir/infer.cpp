@@ -257,6 +257,10 @@ std::optional<Refusal> Inference::run_rule(Node& node, const onnx::OpSchema& sch
     return std::nullopt;
   }
   const onnx::OpSchema* rule = &schema;
+  // Older rules count a last window that begins in the padding at the end; nothing that runs does.
+  if (node.domain.empty() && node.int_or("ceil_mode", 0) != 0) {
+    rule = onnx::OpSchemaRegistry::Schema(node.op);
+  }
   if (!schema.has_type_and_shape_inference_function()) {
     const auto found = std::ranges::find(kStandIns, std::string_view(node.op), &StandIn::op);
     if (found == std::end(kStandIns) || !node.domain.empty()) return std::nullopt;

@@ -10,63 +10,6 @@
 namespace onward {
 namespace {
 
-using Integers = std::vector<int64_t>;
-
-constexpr int64_t kHuge = int64_t{1} << 30;  // beyond it nothing fits, and sums could overflow
-
-/// The attribute's values, or `count` times `fallback`.
-Integers integers_or(const Node& node, std::string_view name, size_t count, int64_t fallback) {
-  const auto* found = node.get<Integers>(name);
-  Integers values = found ? *found : Integers(count, fallback);
-  const bool sane = std::all_of(values.begin(), values.end(),
-                                [](int64_t value) { return value >= 0 && value < kHuge; });
-  if (values.size() != count || !sane) {
-    throw Error(fmt::format("{} is {}, {} small numbers expected", name,
-                            to_string(std::span<const int64_t>(values)), count));
-  }
-  return values;
-}
-
-// With ceil_mode a last window may begin in the padding at the end. It counted up to opset 21, and
-// is left out since: the versions agree where no input size, or not the known one, leads to such a
-// window.
-void refuse_window_in_padding(Rewrite& rewrite) {
-  const Node& node = rewrite.node();
-  if (node.int_or("ceil_mode", 0) == 0) return;
-  const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
-  if (auto_pad.starts_with("SAME")) return;  // ceil(size / stride) windows in both
-  const size_t axes = node.get<Integers>("kernel_shape")->size();
-  const Integers kernel = integers_or(node, "kernel_shape", axes, 1);
-  const Integers strides = integers_or(node, "strides", axes, 1);
-  const Integers dilations = integers_or(node, "dilations", axes, 1);
-  const Integers pads = integers_or(node, "pads", 2 * axes, 0);
-  const Type& type = node.input(0)->type;
-  for (size_t i = 0; i < axes; ++i) {
-    const int64_t window = (kernel[i] - 1) * dilations[i] + 1, stride = strides[i];
-    const int64_t begin = pads[i], end = pads[axes + i];
-    // The last window begins before size + begin + end - window + stride.
-    if (end + stride <= window) continue;
-    const bool known = type.shape && type.shape->size() == axes + 2 && (*type.shape)[i + 2].value;
-    if (!known) {
-      throw Error(
-          fmt::format("with ceil_mode, a window of spatial axis {} may begin in the padding "
-                      "at the end: such windows are left out since, and the size of '{}' "
-                      "is not known",
-                      i, node.input(0)->name()));
-    }
-    const int64_t size = *(*type.shape)[i + 2].value;
-    const bool fits = size < kHuge && stride > 0 && size + begin + end >= window;
-    if (!fits) throw Error("its window does not fit its input");
-    const int64_t last = (size + begin + end - window + stride - 1) / stride * stride;
-    if (last >= size + begin) {
-      throw Error(
-          fmt::format("with ceil_mode, the last window of spatial axis {} begins in the "
-                      "padding at the end: such windows are left out since",
-                      i));
-    }
-  }
-}
-
 // The exponent was a float before it became an integer.
 void turn_p_into_integer(Rewrite& rewrite) {
   Node& node = rewrite.node();
@@ -188,7 +131,6 @@ void leave_out_empty_scales(Rewrite& rewrite) {
 }
 
 constexpr LiftStep kLayerSteps[] = {
-    {"AveragePool", 19, 22, refuse_window_in_padding, true},
     {"BatchNormalization", 1, 6, drop_consumed_inputs},
     {"BatchNormalization", 6, 7, drop_is_test},
     {"BatchNormalization", 7, 9, drop_spatial},
@@ -203,8 +145,6 @@ constexpr LiftStep kLayerSteps[] = {
     {"GridSample", 16, 20, rename_sampling_mode},
     {"InstanceNormalization", 1, 6, drop_consumed_inputs},
     {"LpPool", 1, 2, require_kernel_shape},
-    {"LpPool", 18, 22, refuse_window_in_padding, true},
-    {"MaxPool", 12, 22, refuse_window_in_padding, true},
     {"Resize", 11, 13, leave_out_empty_scales},
     {"RoiAlign", 10, 16, write_old_roi_mode},
 };

@@ -4,7 +4,9 @@ namespace onward {
 
 // Taken from the standard's texts, version by version. Where a later text says more exactly what an
 // earlier one left open (which of two equal maxima counts, what a min above max gives), the later
-// one holds for both. One text is a slip: AveragePool of opset 11 to 18 has floor(size / stride)
+// one holds for both. So it is with a last window that ceil_mode lets begin in the padding at the
+// end: texts before opset 22 count it, but runtimes and the exporting frameworks leave it out, and
+// so does opset 22. One text is a slip: AveragePool of opset 11 to 18 has floor(size / stride)
 // windows with auto_pad SAME in one formula; its attribute's text and the standard's inference say
 // ceil.
 std::span<const SameForms> same_forms() {
@@ -20,7 +22,7 @@ std::span<const SameForms> same_forms() {
       {"Atan", {7, 22}},
       {"Atanh", {9, 22}},
       {"Attention", {23, 24, 25}},
-      {"AveragePool", {1, 7, 10, 11, 19}},
+      {"AveragePool", {1, 7, 10, 11, 19, 22}},
       {"BatchNormalization", {14, 15}},
       {"Bernoulli", {15, 22}},
       {"BitShift", {11, 28}},
@@ -84,10 +86,10 @@ std::span<const SameForms> same_forms() {
       {"LogSoftmax", {1, 11}},
       {"Loop", {1, 11, 13, 16, 19, 21, 23, 24, 25}},
       {"LpNormalization", {1, 22}},
-      {"LpPool", {2, 11, 18}},
+      {"LpPool", {2, 11, 18, 22}},
       {"MatMul", {1, 9, 13}},
       {"Max", {6, 8, 12, 13}},
-      {"MaxPool", {1, 8, 10, 11, 12}},
+      {"MaxPool", {1, 8, 10, 11, 12, 22}},
       {"MaxRoiPool", {1, 22}},
       {"MaxUnpool", {9, 11, 22}},
       {"Mean", {6, 8, 13}},

@@ -87,17 +87,14 @@ void check_as_lifting_does(Rewrite& rewrite, const Table& table) {
   }
 }
 
-void check_windows(Rewrite& rewrite) { check_as_lifting_does(rewrite, layer_lift_steps()); }
+void check_layer(Rewrite& rewrite) { check_as_lifting_does(rewrite, layer_lift_steps()); }
 void check_conversion(Rewrite& rewrite) { check_as_lifting_does(rewrite, conversion_lift_steps()); }
 void check_elements(Rewrite& rewrite) { check_as_lifting_does(rewrite, elementwise_lift_steps()); }
 
 constexpr OlderForm kForms[] = {
-    {"AveragePool", 22, 19, check_windows},
-    {"BatchNormalization", 14, 9, check_windows},
+    {"BatchNormalization", 14, 9, check_layer},
     {"Cast", 24, 23, check_conversion},
     {"CastLike", 24, 23, check_conversion},
-    {"LpPool", 22, 18, check_windows},
-    {"MaxPool", 22, 12, check_windows},
     {"ReduceL1", 18, 13, turn_axes_into_attribute},
     {"ReduceL2", 18, 13, turn_axes_into_attribute},
     {"ReduceLogSum", 18, 13, turn_axes_into_attribute},

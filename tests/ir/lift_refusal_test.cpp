@@ -52,17 +52,6 @@ constexpr RefusalCase kRefusals[] = {
      "Split of opset 1 can't be lifted: it has no axis, and the standard no default"},
     {"Reshape without shape", 1, "(float[4] x) => (y)", "y = Reshape(x)",
      "Reshape of opset 1 can't be lifted: it has no shape"},
-    {"window in the padding of a known size", 10, "(float[1,1,4] x) => (y)",
-     "y = MaxPool<kernel_shape = [1], strides = [2], ceil_mode = 1>(x)",
-     "MaxPool of opset 10 can't be lifted: with ceil_mode, the last window of spatial axis 0 "
-     "begins "
-     "in the padding at the end: such windows are left out since"},
-    {"window in the padding of an unknown size", 19, "(float[1,1,W] x) => (y)",
-     "y = AveragePool<kernel_shape = [2], strides = [2], pads = [0, 1], ceil_mode = 1>(x)",
-     "AveragePool of opset 19 can't be lifted: with ceil_mode, a window of spatial axis 0 may "
-     "begin "
-     "in the padding at the end: such windows are left out since, and the size of 'x' is not "
-     "known"},
     {"computed padding", 10, "(float[1,1,4] x, float[1,1,3] w) => (y)",
      "y = ConvTranspose<output_shape = [5]>(x, w)",
      "ConvTranspose of opset 10 can't be lifted: an odd padding that is computed goes to the other "
