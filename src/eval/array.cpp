@@ -174,7 +174,7 @@ std::vector<int64_t> broadcast_indices(std::span<const int64_t> from, std::span<
   }
   const size_t added = to.size() - from.size();
   const auto strides = strides_of(from);
-  std::vector<int64_t> indices(static_cast<size_t>(checked_element_count(to)));
+  std::vector<int64_t> indices(static_cast<size_t>(checked_list_size(to, sizeof(int64_t))));
   for_each_position(to, [&](std::span<const int64_t> position, int64_t i) {
     int64_t index = 0;
     for (size_t d = 0; d < from.size(); ++d) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "eval/arithmetic.h"
+#include "ir/memory_limit.h"
 #include "ir/tensor.h"
 #include "onward/error.h"
 
@@ -19,7 +20,8 @@ struct Array {
 
   Array() = default;
   explicit Array(std::vector<int64_t> shape, T fill = T())
-      : dims(std::move(shape)), data(static_cast<size_t>(checked_element_count(dims)), fill) {}
+      : dims(std::move(shape)),
+        data(static_cast<size_t>(checked_list_size(dims, sizeof(T))), fill) {}
 
   int64_t size() const { return static_cast<int64_t>(data.size()); }
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }

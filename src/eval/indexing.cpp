@@ -107,7 +107,7 @@ Tensors slice(const Context& c) {
   const auto strides = strides_of(x.dims());
   std::vector<int64_t> dims;
   for (const AxisSlice& each : slices) dims.push_back(each.length);
-  std::vector<int64_t> indices(static_cast<size_t>(checked_element_count(dims)));
+  std::vector<int64_t> indices(static_cast<size_t>(checked_list_size(dims, sizeof(int64_t))));
   for_each_position(dims, [&](std::span<const int64_t> position, int64_t i) {
     int64_t index = 0;
     for (size_t d = 0; d < position.size(); ++d) {
@@ -314,7 +314,7 @@ Tensors pad(const Context& c) {
   }
   const std::string mode = c.node().string_or("mode", "constant");
   const auto strides = strides_of(x.dims());
-  std::vector<int64_t> from(static_cast<size_t>(checked_element_count(dims)));
+  std::vector<int64_t> from(static_cast<size_t>(checked_list_size(dims, sizeof(int64_t))));
   for_each_position(dims, [&](std::span<const int64_t> position, int64_t i) {
     int64_t flat = 0;
     for (size_t d = 0; d < rank && flat >= 0; ++d) {
@@ -338,7 +338,7 @@ Tensors one_hot(const Context& c) {
   const auto axis = static_cast<size_t>(c.axis("axis", -1, static_cast<int64_t>(dims.size()) + 1));
   dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), depth);
   const auto strides = strides_of(c.input(0).dims());
-  std::vector<int64_t> from(static_cast<size_t>(checked_element_count(dims)));
+  std::vector<int64_t> from(static_cast<size_t>(checked_list_size(dims, sizeof(int64_t))));
   for_each_position(dims, [&](std::span<const int64_t> position, int64_t i) {
     int64_t label = 0;
     for (size_t d = 0, at = 0; d < position.size(); ++d) {
@@ -356,7 +356,8 @@ Tensors constant_of_shape(const Context& c) {
   const Tensor value = given ? *given : Tensor::of<float>({1}, {0.0F});
   if (value.size() != 1) throw Error(fmt::format("a value of {} elements", value.size()));
   const auto dims = c.input(0).integers();
-  const std::vector<int64_t> first(static_cast<size_t>(checked_element_count(dims)), 0);
+  const std::vector<int64_t> first(static_cast<size_t>(checked_list_size(dims, sizeof(int64_t))),
+                                   0);
   return {take_elements(value, dims, first)};
 }
 

@@ -10,6 +10,7 @@
 
 #include "ir/clone.h"
 #include "ir/dependence.h"
+#include "ir/operator_guards.h"
 #include "ops/op_def.h"
 
 namespace onward::eval {
@@ -42,6 +43,7 @@ std::vector<Tensor> run_expansion(const Node& node, const OpDef& definition,
 std::vector<Tensor> run_node(const Node& node, std::span<const Tensor* const> inputs,
                              const RandomKey& random) {
   try {
+    if (const auto refusal = guard_operator(Operands(node, inputs))) throw Error(refusal->message);
     if (const KernelDef* found = find_kernel(node.domain, node.op)) {
       return found->kernel(Context(node, inputs, random));
     }
@@ -89,8 +91,8 @@ void run_graph(const Graph& graph, Environment& environment, const RandomKey& ra
   }
 }
 
-void refuse_unknown_operators(const Graph& graph) {
-  std::unordered_set<const Value*> needed(graph.outputs().begin(), graph.outputs().end());
+std::vector<std::string> unknown_operators(const Graph& graph, std::span<Value* const> wanted) {
+  std::unordered_set<const Value*> needed(wanted.begin(), wanted.end());
   std::map<std::string, std::string> unknown;  // the first node of each
   for (auto at = graph.nodes().rbegin(); at != graph.nodes().rend(); ++at) {
     const Node& node = **at;
@@ -104,9 +106,14 @@ void refuse_unknown_operators(const Graph& graph) {
     const std::string name = node.domain.empty() ? node.op : node.domain + "." + node.op;
     unknown[name] = fmt::format("{} (node '{}')", name, node.label());
   }
+  const auto found = std::views::values(unknown);
+  return {found.begin(), found.end()};
+}
+
+void refuse_unknown_operators(const Graph& graph) {
+  const auto unknown = unknown_operators(graph, graph.outputs());
   if (unknown.empty()) return;
-  throw Error(fmt::format("operators that can't be run yet: {}",
-                          fmt::join(std::views::values(unknown), ", ")));
+  throw Error(fmt::format("operators that can't be run yet: {}", fmt::join(unknown, ", ")));
 }
 
 std::vector<Tensor> outputs_of(const Graph& graph, Environment environment,

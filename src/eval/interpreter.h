@@ -20,8 +20,11 @@ void run_graph(const Graph& graph, Environment& environment, const RandomKey& ra
 std::vector<Tensor> outputs_of(const Graph& graph, Environment environment,
                                const RandomKey& random = {});
 
-/// Throws an Error that names all operators at once that the graph's outputs need and that nothing
-/// computes.
+/// Every operator that nothing computes and that `wanted` values of the graph need, each with a
+/// node of it: "Einsum (node 'scores')".
+std::vector<std::string> unknown_operators(const Graph& graph, std::span<Value* const> wanted);
+
+/// Throws an Error that names all of them that the graph's outputs need.
 void refuse_unknown_operators(const Graph& graph);
 
 }  // namespace onward::eval

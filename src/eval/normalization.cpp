@@ -11,7 +11,7 @@ using Tensors = std::vector<Tensor>;
 
 /// The channel, dimension 1, of each element of a shape.
 std::vector<int64_t> channels_of(std::span<const int64_t> dims) {
-  std::vector<int64_t> channels(static_cast<size_t>(checked_element_count(dims)), 0);
+  std::vector<int64_t> channels(static_cast<size_t>(checked_list_size(dims, sizeof(int64_t))), 0);
   const int64_t inner = dims.size() > 2 ? checked_element_count(dims.subspan(2)) : 1;
   const int64_t count = dims.size() > 1 ? dims[1] : 1;
   for (size_t i = 0; i < channels.size(); ++i) {

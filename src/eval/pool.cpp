@@ -26,19 +26,21 @@ Pooling pooling(const Node& node, std::vector<int64_t> x_dims) {
 template <typename Visit>
 int64_t for_each_in_window(const Pooling& p, std::span<const int64_t> strides,
                            std::span<const int64_t> y, Visit visit) {
-  int64_t places = 0;
-  for_each_position(p.window.kernel, [&](std::span<const int64_t> tap, int64_t) {
+  int64_t places = 1;
+  std::vector<int64_t> first, inside;
+  for (size_t d = 0; d + 2 < p.x_dims.size(); ++d) {
+    const int64_t size = p.x_dims[d + 2];
+    first.push_back(p.window.taps_before(d, y[d + 2], 0));
+    inside.push_back(p.window.taps_before(d, y[d + 2], size) - first.back());
+    // Rounding up can push a window beyond the padding: such places are nowhere.
+    places *= p.window.taps_before(d, y[d + 2], size + p.window.after[d]);
+  }
+  for_each_position(inside, [&](std::span<const int64_t> tap, int64_t) {
     int64_t index = y[0] * strides[0] + y[1] * strides[1];
-    bool inside = true, padded = true;
     for (size_t d = 0; d < tap.size(); ++d) {
-      const int64_t at = p.window.source(d, y[d + 2], tap[d]);
-      inside = inside && at >= 0 && at < p.x_dims[d + 2];
-      // Rounding up can push a window beyond the padding: such places are nowhere.
-      padded = padded && at < p.x_dims[d + 2] + p.window.after[d];
-      index += at * strides[d + 2];
+      index += p.window.source(d, y[d + 2], first[d] + tap[d]) * strides[d + 2];
     }
-    if (padded) ++places;
-    if (inside) visit(index);
+    visit(index);
   });
   return places;
 }

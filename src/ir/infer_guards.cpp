@@ -101,7 +101,13 @@ constexpr std::string_view kAnyInt[] = {
     "maxsplit",         "seed", "start",        "value_int", "replaced_value_int64",
     "right_window_size"};
 
+/// What is neither 0 nor 1 is read as either by one rule or kernel or another.
+constexpr std::string_view kFlags[] = {
+    "allowzero",     "ceil_mode",    "count_include_pad", "keepdims", "noop_with_empty_axes",
+    "storage_order", "training_mode"};
+
 bool is_in_range(std::string_view name, int64_t number) {
+  if (std::ranges::count(kFlags, name) > 0) return number == 0 || number == 1;
   if (std::ranges::count(kAnyInt, name) > 0) return true;
   return number >= std::numeric_limits<int32_t>::min() &&
          number <= std::numeric_limits<int32_t>::max();
@@ -135,7 +141,7 @@ std::optional<Refusal> guard(const Node& node, const onnx::OpSchema& schema,
                              const KnownData& known) {
   if (auto refusal = check_arity(node, schema)) return refusal;
   if (auto refusal = check_attributes(node, schema)) return refusal;
-  return guard_operator(node, known);
+  return guard_operator(Operands(node, known));
 }
 
 }  // namespace onward

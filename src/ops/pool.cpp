@@ -53,15 +53,11 @@ Grads average_pool_grad_vjp(const VjpContext& c) {
 std::vector<double> window_places(const Window& window, size_t d, int64_t size, bool with_padding) {
   std::vector<double> counts;
   for (int64_t at = 0; at < window.output[d]; ++at) {
-    double count = 0;
-    for (int64_t tap = 0; tap < window.kernel[d]; ++tap) {
-      const int64_t place = window.source(d, at, tap);
-      // Rounding up can push a window beyond the padding: such places are nowhere.
-      const bool counts_here =
-          with_padding ? place < size + window.after[d] : place >= 0 && place < size;
-      if (counts_here) ++count;
-    }
-    counts.push_back(count);
+    // Rounding up can push a window beyond the padding: such places are nowhere.
+    const int64_t count = with_padding
+                              ? window.taps_before(d, at, size + window.after[d])
+                              : window.taps_before(d, at, size) - window.taps_before(d, at, 0);
+    counts.push_back(static_cast<double>(count));
   }
   return counts;
 }

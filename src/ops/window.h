@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -17,6 +18,12 @@ struct Window {
   /// The position in the input that `tap` of the window at `at` reads, along dimension d.
   int64_t source(size_t d, int64_t at, int64_t tap) const {
     return at * strides[d] + tap * dilations[d] - before[d];
+  }
+  /// How many taps of the window at `at` lie before position `limit` of the input. Those inside are
+  /// the ones before its end but not before 0: a window may be far larger than its input.
+  int64_t taps_before(size_t d, int64_t at, int64_t limit) const {
+    const int64_t room = limit - source(d, at, 0);
+    return room <= 0 ? 0 : std::min(kernel[d], (room - 1) / dilations[d] + 1);
   }
 };
 

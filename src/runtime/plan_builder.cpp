@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "ir/memory_limit.h"
 #include "onward/error.h"
 #include "runtime/finite.h"
 #include "runtime/parallel.h"
@@ -15,7 +16,7 @@ namespace onward {
 namespace {
 
 size_t bytes_of(DType dtype, std::span<const int64_t> dims) {
-  return static_cast<size_t>(packed_bytes(dtype, checked_element_count(dims)).value());
+  return static_cast<size_t>(checked_bytes(dtype, dims));
 }
 
 /// The values that a set of values is computed from, or that are computed from it.
@@ -386,6 +387,7 @@ SlotIndex PlanBuilder::write(const Value& value, Layout layout) {
 }
 
 SlotIndex PlanBuilder::scratch(size_t bytes) {
+  refuse_beyond_memory(static_cast<int64_t>(bytes), "the scratch memory of a node");
   plan_.slots.push_back({.dtype = DType::u8, .bytes = bytes});
   return static_cast<SlotIndex>(plan_.slots.size() - 1);
 }
@@ -428,6 +430,7 @@ std::unique_ptr<Plan> make_plan(Model step, const PlanRequest& request,
   plan->step = std::move(step);
   PlanBuilder(*plan, request, is_state).build();
   place(*plan);
+  refuse_beyond_memory(static_cast<int64_t>(plan->arena_bytes), "the tensors of a step");
   return plan;
 }
 

@@ -9,6 +9,7 @@
 
 #include "eval/interpreter.h"
 #include "ir/clone.h"
+#include "ir/infer.h"
 #include "onward/error.h"
 #include "ops/infer_step.h"
 #include "passes/passes.h"
@@ -75,6 +76,12 @@ Model specialized(const Model& step, const TensorMap& inputs) {
   ValueMap map;
   clone_into(*step.graph, *copy.graph, map);
   for (Value* output : step.graph->outputs()) copy.graph->add_output(mapped(map, output));
+  // A plan believes what follows from the inputs, not what the file declares.
+  for (const auto& node : copy.graph->nodes()) {
+    for (const auto& output : node->outputs()) {
+      if (output) output->type = without_shapes(output->type);
+    }
+  }
   for (Value* input : copy.graph->inputs()) {
     const auto given = inputs.find(input->name());
     if (given != inputs.end()) {

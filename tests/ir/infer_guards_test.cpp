@@ -113,6 +113,36 @@ const GuardCase kCases[] = {
     {"a shape of more dimensions than any tensor has", 21,
      "g (float[2] x, int64[65] s) => (y) { y = Reshape(x, s) }", "shape",
      "a shape of 65 dimensions is more than can be checked"},
+
+    // attributes that would make no window
+    {"a stride of 0", 21,
+     "g (float[1,1,4] x) => (y) { y = MaxPool<kernel_shape = [2], strides = [0]>(x) }", "attribute",
+     "attribute 'strides' holds 0, which is out of range"},
+    {"a padding below 0", 21,
+     "g (float[1,1,4] x, float[1,1,2] w) => (y) { y = Conv<pads = [-1, 0]>(x, w) }", "attribute",
+     "attribute 'pads' holds -1, which is out of range"},
+    {"a dilation of 2^31", 21,
+     "g (float[1,1,4] x, float[1,1,2] w) => (y) { y = Conv<dilations = [2147483648]>(x, w) }",
+     "attribute", "attribute 'dilations' holds 2147483648, which is out of range"},
+    {"too few strides", 21,
+     "g (float[1,1,4,4] x, float[1,1,2,2] w) => (y) { y = Conv<strides = [2]>(x, w) }", "attribute",
+     "attribute 'strides' has 1 entries, but 2 are needed"},
+    {"another auto_pad", 21,
+     "g (float[1,1,4] x) => (y) { y = MaxPool<kernel_shape = [2], auto_pad = \"SAME\">(x) }",
+     "attribute", "there is no auto_pad 'SAME'"},
+    {"padding as large as the window", 21,
+     "g (float[1,1,4] x) => (y) { y = AveragePool<kernel_shape = [2], pads = [0, 2]>(x) }",
+     "attribute",
+     "padding of 2 along spatial dimension 0 is not smaller than the window of 2: a window could "
+     "lie in it alone"},
+    {"no spatial dimensions", 21, "g (float[1,4] x) => (y) { y = MaxPool<kernel_shape = [2]>(x) }",
+     "shape", "its input has rank 2, and no spatial dimensions"},
+    {"a perm that is no permutation", 21,
+     "g (float[2,3,4] x) => (y) { y = Transpose<perm = [0, 2, 2]>(x) }", "attribute",
+     "perm [0,2,2] is no permutation of 3 dimensions"},
+    {"a negative dimension in a shape", 21,
+     "g (float[2] x) => (y) <int64[1] s = {-2}> { y = Expand(x, s) }", "shape",
+     "shape holds -2, which is out of range"},
 };
 
 /// Results need no types here.

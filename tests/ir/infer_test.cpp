@@ -219,8 +219,13 @@ const RefusalCase kRefusals[] = {
      "and 3\n"},
     {"a declared type that contradicts", "g (float[2,3] x) => (int64[2,3] y) { y = Relu(x) }",
      "type: node 'y' (Relu), tensor 'y': declared i64[2,3], but inferred f32[2,3]: i64 and f32\n"},
-    {"an output of a negative size", "g (float[1,1,2] x, float[1,1,5] w) => (y) { y = Conv(x, w) }",
-     "shape: node 'y' (Conv): the inferred output is impossible: dimension -2 is negative\n"},
+    {"a window larger than its input",
+     "g (float[1,1,2] x, float[1,1,5] w) => (y) { y = Conv(x, w) }",
+     "shape: node 'y' (Conv), tensor 'x': a window of 5 does not fit into spatial dimension 0 of 2 "
+     "with padding of 0 and 0\n"},
+    {"an output of a negative size",
+     "g (float[2] x) => (y) <int64[2] p = {-2, -1}> { y = Pad(x, p) }",
+     "shape: node 'y' (Pad): the inferred output is impossible: dimension -1 is negative\n"},
     {"a node in a training algorithm",
      "g (float[2] x) => (y) { y = Relu(x) }\n"
      "training_info { algorithm a (float[3] z) => (s) { s = Add(y, z) } }",

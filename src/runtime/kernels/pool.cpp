@@ -48,12 +48,15 @@ Places find_places(const Node& node, const std::vector<int64_t>& x) {
   found.outputs = checked_element_count(window.output);
   eval::for_each_position(window.output, [&](std::span<const int64_t> at, int64_t) {
     found.begin.push_back(static_cast<int64_t>(found.place.size()));
-    eval::for_each_position(window.kernel, [&](std::span<const int64_t> tap, int64_t) {
+    std::vector<int64_t> first, inside;
+    for (size_t d = 0; d < spatial.size(); ++d) {
+      first.push_back(window.taps_before(d, at[d], 0));
+      inside.push_back(window.taps_before(d, at[d], spatial[d]) - first.back());
+    }
+    eval::for_each_position(inside, [&](std::span<const int64_t> tap, int64_t) {
       int64_t place = 0;
       for (size_t d = 0; d < spatial.size(); ++d) {
-        const int64_t source = window.source(d, at[d], tap[d]);
-        if (source < 0 || source >= spatial[d]) return;
-        place = place * spatial[d] + source;
+        place = place * spatial[d] + window.source(d, at[d], first[d] + tap[d]);
       }
       found.place.push_back(place);
     });
@@ -79,11 +82,7 @@ std::vector<int64_t> window_sizes(const Node& node, const std::vector<int64_t>& 
       size = 1;
       for (size_t d = 0; d < spatial.size(); ++d) {
         // Rounding up can push a window beyond the padding: such places are nowhere.
-        int64_t along = 0;
-        for (int64_t tap = 0; tap < window.kernel[d]; ++tap) {
-          along += window.source(d, at[d], tap) < spatial[d] + window.after[d];
-        }
-        size *= along;
+        size *= window.taps_before(d, at[d], spatial[d] + window.after[d]);
       }
     }
     sizes.push_back(std::max<int64_t>(1, size));
