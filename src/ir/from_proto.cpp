@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ir/proto.h"
+#include "ir/sparse.h"
 #include "onward/error.h"
 
 namespace onward {
@@ -245,6 +246,7 @@ SparseTensor sparse_tensor_from_proto(const onnx::SparseTensorProto& proto,
     throw Error(fmt::format("its indices have shape {} for {} values of a tensor of rank {}",
                             to_string(shape), count, rank));
   }
+  check_indices(sparse);
   return sparse;
 }
 

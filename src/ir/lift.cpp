@@ -10,6 +10,7 @@
 
 #include "ir/infer.h"
 #include "ir/lift_steps.h"
+#include "ir/sparse.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
 
@@ -239,7 +240,10 @@ std::vector<Unliftable> lift_where_possible(Model& model) {
   return unliftable;
 }
 
-void lift(Model& model) { refuse(lift_where_possible(model), "the newest"); }
+void lift(Model& model) {
+  make_dense(model);
+  refuse(lift_where_possible(model), "the newest");
+}
 
 void lift_to(Model& model, int64_t opset) {
   Lifter lifter(model, opset);

@@ -1,10 +1,8 @@
 #include "recipe/initializers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "onward/error.h"
+#include "ir/sparse.h"
 
 namespace onward {
 
@@ -24,34 +22,6 @@ Value* constant_to_initializer(Graph& graph, Value* value) {
   graph.remove_node(node);
   graph.rename(initializer, name);
   return initializer;
-}
-
-/// Elements given by their place: a linear index, or one for each dimension.
-Tensor to_dense(const SparseTensor& sparse) {
-  const DType dtype = sparse.values.dtype();
-  const auto width = static_cast<size_t>(bits(dtype) / 8);
-  const auto count = static_cast<size_t>(checked_element_count(sparse.dims));
-  auto bytes = std::make_shared<std::string>(count * width, '\0');
-  const size_t rank = sparse.dims.size();
-  const bool linear = sparse.indices.dims().size() == 1;
-  for (int64_t i = 0; i < sparse.values.size(); ++i) {
-    int64_t place = 0;
-    if (linear) {
-      place = sparse.indices.integer(i);
-    } else {
-      for (size_t d = 0; d < rank; ++d) {
-        place = place * sparse.dims[d] +
-                sparse.indices.integer(i * static_cast<int64_t>(rank) + static_cast<int64_t>(d));
-      }
-    }
-    if (place < 0 || place >= static_cast<int64_t>(count)) {
-      throw Error(fmt::format("index {} of a sparse tensor lies outside of it", place));
-    }
-    const auto* from = reinterpret_cast<const char*>(sparse.values.bytes().data());
-    bytes->replace(static_cast<size_t>(place) * width, width, from + static_cast<size_t>(i) * width,
-                   width);
-  }
-  return Tensor::from_bytes(dtype, sparse.dims, std::move(bytes));
 }
 
 }  // namespace
