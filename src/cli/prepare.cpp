@@ -47,7 +47,7 @@ struct PrepareArguments {
   std::vector<Argument> given;  // one for each number
   std::vector<Argument> given_momentum;
   std::vector<std::string> train, freeze;
-  bool replace = false, json = false, full = false;
+  bool replace = false, force = false, json = false, full = false;
 };
 
 bool is_file(const std::string& loss) {
@@ -81,6 +81,7 @@ Recipe recipe_from(const PrepareArguments& options) {
   if (options.given_momentum[0].given()) recipe.batch_momentum = options.batch_momentum;
   recipe.dropout = options.dropout == "on";
   recipe.replace = options.replace;
+  recipe.force = options.force;
   return recipe;
 }
 
@@ -217,6 +218,8 @@ void add_prepare(CommandLine& line) {
   command.option("--dropout", &options->dropout, "whether Dropout drops while training")
       .choices({"on", "off"});
   command.flag("--replace", &options->replace, "drop the training infos that the model has");
+  command.flag("--force", &options->force,
+               "write the file even where Onward can't train it itself, and say so");
   command.flag("--json", &options->json, "print the decisions as JSON");
   command.flag("--full", &options->full, "never shorten long lists");
   command.footer(

@@ -58,7 +58,7 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
                  std::optional<int64_t> ignore_index, const std::vector<std::string>& train,
                  const std::vector<std::string>& freeze, const std::string& batch_norm,
                  const std::string& batch_variance, std::optional<double> batch_momentum,
-                 bool dropout, const nb::kwargs& numbers) {
+                 bool dropout, bool force, const nb::kwargs& numbers) {
   Recipe recipe;
   if (const auto* graph = std::get_if<PyModel>(&loss)) {
     recipe.loss = LossKind::custom;
@@ -77,6 +77,7 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
   recipe.batch_variance = batch_variance_of(batch_variance);
   recipe.batch_momentum = batch_momentum;
   recipe.dropout = dropout;
+  recipe.force = force;
   const nb::gil_scoped_release unlocked;
   return wrap(prepare(copy(*model.model), recipe));
 }
@@ -90,7 +91,7 @@ void bind_prepare(nb::module_& module) {
       "ignore_index"_a = nb::none(), "train"_a = std::vector<std::string>{},
       "freeze"_a = std::vector<std::string>{}, "batch_norm"_a = "frozen",
       "batch_variance"_a = "biased", "batch_momentum"_a = nb::none(), "dropout"_a = true,
-      "numbers"_a,
+      "force"_a = false, "numbers"_a,
       nb::sig("def prepare(model: Model, *, loss: str | Model, optimizer: str = 'adam', formula: "
               "str = 'torch', output: str | None = None, loss_reads: str = 'logits', ignore_index: "
               "int | None "
@@ -98,7 +99,8 @@ void bind_prepare(nb::module_& module) {
               "(), freeze: "
               "collections.abc.Sequence[str] = (), batch_norm: str = 'frozen', batch_variance: str "
               "= 'biased', "
-              "batch_momentum: float | None = None, dropout: bool = True, **numbers: float) -> "
+              "batch_momentum: float | None = None, dropout: bool = True, force: bool = False, "
+              "**numbers: float) -> "
               "Model"),
       "Makes an inference model trainable: adds a training info with loss, gradients and "
       "optimizer.\n\n"
@@ -113,6 +115,7 @@ void bind_prepare(nb::module_& module) {
       "train, freeze: patterns (* and ?) of names that override what each tensor's role says.\n"
       "batch_norm: frozen, or batch: by each batch's statistics, updating the running ones with a "
       "biased or unbiased batch_variance, keeping batch_momentum of the old.\n"
+      "force: prepare also what Onward can't train itself, for others to train.\n"
       "numbers: learning_rate, weight_decay, momentum, dampening, beta1, beta2, epsilon, "
       "rate_decay, initial_accumulator.");
 }

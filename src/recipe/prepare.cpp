@@ -1,19 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ir/check.h"
-#include "ir/dependence.h"
 #include "ir/infer.h"
 #include "ir/lift.h"
 #include "onward/error.h"
-#include "ops/op_def.h"
 #include "recipe/build.h"
 #include "recipe/inference_part.h"
 #include "recipe/initializers.h"
 #include "recipe/parameters.h"
 #include "recipe/recipe_json.h"
+#include "recipe/training_gaps.h"
 
 namespace onward {
 namespace {
@@ -56,46 +54,27 @@ void import_training_domain(Model& model) {
   if (!model.opset(kTrainingDomain)) model.opsets.push_back({std::string(kTrainingDomain), 1});
 }
 
-/// Operators between parameters and loss that Onward itself can't differentiate yet: the file says
-/// what it should, but only others can train it.
-void note_missing_gradients(const Built& built, const std::vector<Value*>& parameters,
-                            std::vector<std::string>& notes) {
-  const ValueSet reach = gradient_reach(built.loss.loss);
-  ValueSet depends(parameters.begin(), parameters.end());
-  std::set<std::string> missing;
-  for (const Graph* graph : {built.info.algorithm->inside(), built.info.algorithm.get()}) {
-    for (const auto& node : graph->nodes()) {
-      if (node->domain == kTrainingDomain) continue;
-      const auto reads = all_reads(*node);
-      const bool reads_one = std::any_of(reads.begin(), reads.end(),
-                                         [&](const Value* read) { return depends.contains(read); });
-      if (!reads_one) continue;
-      for (const auto& output : node->outputs()) {
-        if (!output) continue;
-        depends.insert(output.get());
-        const OpDef* definition = find_op_def(*node);
-        if (!reach.contains(output.get()) ||
-            (definition && (definition->vjp || definition->no_gradient))) {
-          continue;
-        }
-        missing.insert(fmt::format("{} (node '{}')", node->op, node->label()));
-      }
-    }
-  }
-  if (missing.empty()) return;
-  notes.push_back(fmt::format("Onward has no gradient yet for {}: it can't train this file itself",
-                              fmt::join(missing, ", ")));
-}
-
-void check_result(Model& model) {
+/// What `onward check` calls invalid is refused, before and after.
+void refuse_invalid(Model& model, std::string_view what) {
   Problems problems;
   check(model, problems);
   try {
     problems.throw_if_errors();
   } catch (Error& error) {
-    error.add_context("in the model with its training info");
+    error.add_context(fmt::format("in the {}", what));
     throw;
   }
+}
+
+/// Without --force, a file is worth writing only where Onward can train it.
+void note_or_refuse_gaps(const Model& model, bool force, std::vector<std::string>& notes) {
+  std::string all;
+  for (const std::string& gap : training_gaps(model, model.training.size() - 1)) {
+    notes.push_back(fmt::format("Onward can't train this file itself: {}", gap));
+    all += notes.back() + "\n";
+  }
+  if (all.empty() || force) return;
+  throw Error(all + "it can be prepared all the same, for others to train (--force)");
 }
 
 /// Only known now: a custom loss's shape may follow from the model's.
@@ -119,6 +98,7 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
   }
   check_settings(recipe.optimizer);
   Prepared prepared;
+  refuse_invalid(model, "model");
   std::optional<Model> loss;
   // A copy: a loss may serve several models, and is lifted here.
   if (recipe.loss_graph) loss = std::move(inference_part(*recipe.loss_graph).model);
@@ -148,15 +128,15 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
     prepared.notes.push_back(std::move(note));
   }
   Built built = build_training(model, plan);
-  note_missing_gradients(built, plan.parameters, prepared.notes);
   RecipeHint hint{recipe, {}};
   for (const Value* read : loss_targets(model, plan)) hint.reads.push_back(read->name());
   built.info.algorithm->metadata.emplace_back(kRecipeKey, to_json(hint));
   model.training.push_back(std::move(built.info));
   import_training_domain(model);
   model.ir_version = std::max(model.ir_version, kIrOfLeastOpset);
-  check_result(model);
+  refuse_invalid(model, "model with its training info");
   require_scalar(*model.training.back().algorithm->outputs()[0]);
+  note_or_refuse_gaps(model, recipe.force, prepared.notes);
   prepared.model = std::move(model);
   return prepared;
 }

@@ -87,6 +87,8 @@ struct Recipe {
   bool dropout = true;
   /// Drop the training infos that the model has already, instead of refusing it.
   bool replace = false;
+  /// Prepare also what Onward can't train itself, for others to train.
+  bool force = false;
 };
 
 /// Why an initializer is trained, or not.
@@ -104,8 +106,9 @@ struct Prepared {
 };
 
 /// Gives the model with one more training info, in which training means what the recipe says, and
-/// the reason of each decision. Throws an Error that says what to do where a name or a pattern
-/// matches nothing, or loss and model do not fit.
+/// the reason of each decision. Throws an Error that says what to do where the model is not valid,
+/// a name or a pattern matches nothing, loss and model do not fit, or Onward itself could not train
+/// the result.
 Prepared prepare_with_reasons(Model model, const Recipe& recipe);
 Model prepare(Model model, const Recipe& recipe);
 

@@ -5,6 +5,7 @@
 
 #include "grad/differentiate.h"
 #include "grad/step.h"
+#include "ir/check.h"
 #include "ir/lift.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
@@ -45,6 +46,13 @@ Model reported_part(Model& step, const StepMetrics& metrics) {
   return part_for(step, outputs, Updates::kept);
 }
 
+/// What `onward check` calls invalid is not run.
+void refuse_invalid(Model& model) {
+  Problems problems;
+  check(model, problems);
+  problems.throw_if_errors();
+}
+
 /// The results of the Gradient nodes: where a step is cut into its micro and its update part.
 std::vector<std::string> gradient_names(const Model& step) {
   std::vector<std::string> names;
@@ -77,6 +85,7 @@ Trainer::Trainer(Model model, TrainerOptions options)
       threads_(thread_count(options.threads)),
       state_(model_) {
   step_programs_.resize(model_.training.size());
+  refuse_invalid(model_);
 }
 
 void Trainer::require_info(size_t info) const {

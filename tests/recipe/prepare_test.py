@@ -133,6 +133,24 @@ def test_refusals(model, tmp_path, name):
     assert not (tmp_path / "out.onnx").exists()
 
 
+UNTRAINABLE = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N,2] x) => (float[N,3] y) <float[2,3] w = full(1)> { y = Einsum<equation = "ij,jk->ik">(x, w) }
+"""
+
+
+def test_what_can_t_be_trained_is_written_by_force_only(tmp_path):
+    model, out = tmp_path / "model.onnxtxt", tmp_path / "training.onnx"
+    model.write_text(UNTRAINABLE)
+    arguments = ["prepare", model, "-o", out, "--loss", "mse", "--train", "w"]
+    refused = run(*arguments)
+    assert refused.returncode == 1 and "nothing computes Einsum (node 'y')" in refused.stderr
+    assert not out.exists()
+    forced = run(*arguments, "--force")
+    assert forced.returncode == 0, forced.stderr
+    assert "note: Onward can't train this file itself: nothing computes Einsum (node 'y')" in forced.stdout
+    assert run("check", out).returncode == 0
+
+
 def test_help_has_an_example():
     done = run("prepare", "--help")
     assert done.returncode == 0

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "onward/error.h"
 #include "tests/recipe/models.h"
 
@@ -127,6 +129,14 @@ const Refusal kRefusals[] = {
      "'w' is f16[2,2], but the standard's optimizer nodes take float and double"},
 };
 
+/// Valid, but nothing that Onward has a kernel or a gradient for.
+constexpr std::string_view kUntrainable = R"(
+<ir_version: 8, opset_import: ["" : 17]>
+g (double[N,2] x) => (double[N,3] y) <double[2,3] w = full(1)> {
+  e = Einsum<equation = "ij,jk->ik">(x, w)
+  y = Hardmax(e)
+})";
+
 class RefusalTest : public testing::TestWithParam<Refusal> {};
 
 TEST_P(RefusalTest, SaysWhy) {
@@ -150,6 +160,45 @@ TEST(RefusalTest, SecondTraining) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "the model has 1 training info already, which can be replaced (--replace)");
+  }
+}
+
+TEST(RefusalTest, WhatOnwardCantTrain) {
+  Recipe recipe{.loss = LossKind::mse};
+  recipe.train = {"w"};
+  try {
+    prepare(model_of(kUntrainable), recipe);
+    FAIL() << "it was accepted";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    for (const char* part : {"nothing computes", "no gradient is known for", "Einsum (node 'e')",
+                             "Hardmax (node 'y')", "--force"}) {
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+    }
+  }
+  recipe.force = true;
+  const Prepared forced = prepare_with_reasons(model_of(kUntrainable), recipe);
+  EXPECT_EQ(forced.model.training.size(), 1);
+  EXPECT_EQ(
+      std::ranges::count_if(forced.notes,
+                            [](const std::string& note) {
+                              return note.starts_with("Onward can't train this file itself: ");
+                            }),
+      2);
+}
+
+TEST(RefusalTest, WhatCheckRefuses) {
+  try {
+    prepare(
+        model_of("<ir_version: 8, opset_import: [\"\" : 17]> g (double[N,2] x) => (double[N,3] y) "
+                 "<double[2,3] w = full(1), double[5] b = full(0)> { y = Gemm(x, w, b) }"),
+        {.loss = LossKind::mse});
+    FAIL() << "it was accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(
+        std::string(error.what()).find("input 2 (C): its shape [5] can't be broadcast to [N,3]"),
+        std::string::npos)
+        << error.what();
   }
 }
 
