@@ -172,6 +172,22 @@ Complaint is_for_each_class(const Operands& o, size_t input) {
   return is_vector_of(o, input, o.dim(0, 1), "classes");
 }
 
+/// Indices that are known lie within the dimension that they pick from.
+Complaint picks_along_axis(const Operands& o, size_t input) {
+  const auto rank = o.rank(0);
+  if (!rank) return std::nullopt;
+  const int64_t axis = o.node().int_or("axis", 0);
+  const auto size = o.dim(0, static_cast<size_t>(axis < 0 ? axis + *rank : axis));
+  const auto indices = o.numbers(input);
+  if (!size || !indices) return std::nullopt;
+  const auto limit = static_cast<double>(*size);
+  for (const double index : *indices) {
+    if (index >= -limit && index < limit) continue;
+    return fmt::format("index {} is out of range for a dimension of {}", index, *size);
+  }
+  return std::nullopt;
+}
+
 /// Of the rank of the data, and nowhere larger but along the axis.
 Complaint picks_elements(const Operands& o, size_t input) {
   const auto data = o.shape(0), own = o.shape(input);
@@ -187,7 +203,7 @@ Complaint picks_elements(const Operands& o, size_t input) {
     if (d == axis || d == axis + rank || !mine || !other || *mine <= *other) continue;
     return fmt::format("its dimension {} is {}, but that of the data only {}", d, *mine, *other);
   }
-  return std::nullopt;
+  return picks_along_axis(o, input);
 }
 
 Complaint has_shape_of(const Operands& o, size_t input, size_t other) {
@@ -318,6 +334,7 @@ constexpr OperandRule kRules[] = {
     {"Dropout", 1, "ratio", is_one_number},
     {"Dropout", 2, "training_mode", is_one_number},
     {"Expand", 1, "shape", is_vector},
+    {"Gather", 1, "indices", picks_along_axis},
     {"GatherElements", 1, "indices", picks_elements},
     {"Gemm", 0, "A", is_matrix},
     {"Gemm", 1, "B", is_right_factor},
