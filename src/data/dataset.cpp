@@ -9,6 +9,7 @@
 #include "data/idx.h"
 #include "data/npy.h"
 #include "eval/random_numbers.h"
+#include "ir/external_data.h"
 #include "onward/error.h"
 
 namespace onward {
@@ -53,6 +54,12 @@ Arrays read_arrays(const std::string& where) {
                   where));
 }
 
+/// Copies bytes that may lie in a mapped file, which somebody may have cut.
+void copy_bytes(const MappedFile* file, const std::byte* from, std::span<std::byte> to) {
+  if (file) return file->read(from, to);
+  if (!to.empty()) std::memcpy(to.data(), from, to.size());
+}
+
 /// Mixes numbers into one, eight bytes at a time.
 class Fingerprint {
  public:
@@ -62,22 +69,38 @@ class Fingerprint {
   }
   void add(std::span<const std::byte> bytes) {
     add(bytes.size());
-    size_t at = 0;
-    for (; at + 8 <= bytes.size(); at += 8) {
-      uint64_t word = 0;
-      std::memcpy(&word, bytes.data() + at, 8);
-      add(word);
+    const MappedFile* file = MappedFile::holding(bytes.data());
+    std::vector<std::byte> piece;
+    for (; bytes.size() >= 8; bytes = bytes.subspan(piece.size())) {
+      piece.resize(std::min(kPiece, bytes.size() / 8 * 8));
+      copy_bytes(file, bytes.data(), piece);
+      for (size_t at = 0; at < piece.size(); at += 8) {
+        uint64_t word = 0;
+        std::memcpy(&word, piece.data() + at, 8);
+        add(word);
+      }
     }
     uint64_t rest = 0;
-    if (at < bytes.size()) std::memcpy(&rest, bytes.data() + at, bytes.size() - at);
+    copy_bytes(file, bytes.data(), std::as_writable_bytes(std::span(&rest, 1)).first(bytes.size()));
     add(rest);
   }
   void add(const std::string& text) { add(std::as_bytes(std::span(text))); }
   uint64_t value() const { return state_; }
 
  private:
+  static constexpr size_t kPiece = 1 << 16;
+
   uint64_t state_ = 0;
 };
+
+/// An array that holds for all examples alike, in memory of its own.
+Tensor copied_whole(const Tensor& array) {
+  if (array.dtype() == DType::string) return array;
+  auto bytes = std::make_shared<std::string>(array.bytes().size(), '\0');
+  copy_bytes(MappedFile::holding(array.bytes().data()), array.bytes().data(),
+             std::as_writable_bytes(std::span(*bytes)));
+  return Tensor::from_bytes(array.dtype(), array.dims(), std::move(bytes));
+}
 
 }  // namespace
 
@@ -130,7 +153,7 @@ Dataset open_dataset(const std::string& where) {
 }
 
 Tensor take_rows(const Tensor& array, std::span<const int64_t> rows) {
-  if (array.dims().empty()) return array;
+  if (array.dims().empty()) return copied_whole(array);
   std::vector<int64_t> dims = array.dims();
   dims[0] = static_cast<int64_t>(rows.size());
   if (array.dtype() == DType::string) {
@@ -144,11 +167,17 @@ Tensor take_rows(const Tensor& array, std::span<const int64_t> rows) {
   }
   const size_t width = array.bytes().size() / static_cast<size_t>(array.dims()[0]);
   auto bytes = std::make_shared<std::string>(width * rows.size(), '\0');
-  const char* from = reinterpret_cast<const char*>(array.bytes().data());
-  char* to = bytes->data();
-  for (const int64_t row : rows) {
-    std::memcpy(to, from + static_cast<size_t>(row) * width, width);
-    to += width;
+  const std::byte* from = array.bytes().data();
+  std::span<std::byte> to = std::as_writable_bytes(std::span(*bytes));
+  const MappedFile* file = MappedFile::holding(from);
+  for (size_t i = 0; i < rows.size();) {  // rows that follow each other at once
+    size_t count = 1;
+    while (i + count < rows.size() && rows[i + count] == rows[i] + static_cast<int64_t>(count)) {
+      ++count;
+    }
+    copy_bytes(file, from + static_cast<size_t>(rows[i]) * width, to.first(count * width));
+    to = to.subspan(count * width);
+    i += count;
   }
   return Tensor::from_bytes(array.dtype(), std::move(dims), std::move(bytes));
 }

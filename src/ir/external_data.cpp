@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "onward/error.h"
 
@@ -40,6 +41,9 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
+std::mutex mapped_files_mutex;
+std::map<const std::byte*, const MappedFile*> mapped_files;  // by where they begin
+
 }  // namespace
 
 MappedFile::MappedFile(const fs::path& file) {
@@ -53,20 +57,55 @@ MappedFile::MappedFile(int descriptor, size_t size, const fs::path& name) {
 }
 
 void MappedFile::map(int descriptor, size_t size, const fs::path& name) {
-  if (size > 0) {
-    void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (address == MAP_FAILED) {
-      const int reason = errno;
-      ::close(descriptor);
-      throw Error(fmt::format("'{}' can't be mapped: {}", name.string(), std::strerror(reason)));
-    }
-    bytes_ = {static_cast<const std::byte*>(address), size};
+  if (size == 0) {
+    ::close(descriptor);
+    return;
   }
-  ::close(descriptor);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (address == MAP_FAILED) {
+    const int reason = errno;
+    ::close(descriptor);
+    throw Error(fmt::format("'{}' can't be mapped: {}", name.string(), std::strerror(reason)));
+  }
+  name_ = name;
+  descriptor_ = descriptor;
+  bytes_ = {static_cast<const std::byte*>(address), size};
+  const std::scoped_lock lock(mapped_files_mutex);
+  mapped_files[bytes_.data()] = this;
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  {
+    const std::scoped_lock lock(mapped_files_mutex);
+    mapped_files.erase(bytes_.data());
+  }
+  ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  ::close(descriptor_);
+}
+
+void MappedFile::read(const std::byte* from, std::span<std::byte> to) const {
+  auto offset = static_cast<off_t>(from - bytes_.data());
+  while (!to.empty()) {
+    const ssize_t count = ::pread(descriptor_, to.data(), to.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      throw Error(fmt::format("'{}' {}", name_.string(),
+                              count < 0
+                                  ? std::strerror(errno)
+                                  : "was cut while it was used: it ends before what is read"));
+    }
+    offset += count;
+    to = to.subspan(static_cast<size_t>(count));
+  }
+}
+
+const MappedFile* MappedFile::holding(const std::byte* bytes) {
+  const std::scoped_lock lock(mapped_files_mutex);
+  auto found = mapped_files.upper_bound(bytes);
+  if (found == mapped_files.begin()) return nullptr;
+  const MappedFile* file = std::prev(found)->second;
+  return bytes < file->bytes_.data() + file->bytes_.size() ? file : nullptr;
 }
 
 std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& location) {

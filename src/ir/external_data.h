@@ -23,9 +23,18 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
+  /// Copies bytes of it. Throws Error where the file has been cut since it was mapped: touching
+  /// what is gone would end the program, or give zeros.
+  void read(const std::byte* from, std::span<std::byte> to) const;
+
+  /// The mapped file that these bytes lie in, or null.
+  static const MappedFile* holding(const std::byte* bytes);
+
  private:
   void map(int descriptor, size_t size, const std::filesystem::path& name);
 
+  std::filesystem::path name_;
+  int descriptor_ = -1;
   std::span<const std::byte> bytes_;
 };
 

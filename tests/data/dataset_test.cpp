@@ -10,6 +10,7 @@
 
 #include "data/convert.h"
 #include "data/idx.h"
+#include "data/npy.h"
 #include "onward/error.h"
 #include "tests/temporary_folder.h"
 
@@ -51,6 +52,26 @@ TEST(Dataset, FingerprintTellsDataApart) {
             print({{"x", Tensor::of<uint8_t>({11}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12})}}));
   EXPECT_NE(print({{"x", Tensor::of_strings({2}, {"ab", "c"})}}),
             print({{"x", Tensor::of_strings({2}, {"a", "bc"})}}));
+}
+
+TEST(Dataset, AFileThatIsCutIsAnError) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "x.npy";
+  write_npy(f32({3000, 2}), file);
+  const Dataset data = open_dataset(file.string());
+  const std::vector<int64_t> rows = {0, 2990};
+  EXPECT_EQ(take_rows(data.arrays().at("x"), rows).number(2), 5980);
+  const uint64_t print = data.fingerprint();
+  // Within a page zeros would take the place of what is gone, beyond it the program would end.
+  for (const auto left : {std::filesystem::file_size(file) - 100, uintmax_t{200}}) {
+    std::filesystem::resize_file(file, left);
+    const std::string words = "x.npy' was cut while it was used";
+    EXPECT_NE(message([&] { take_rows(data.arrays().at("x"), rows); }).find(words),
+              std::string::npos);
+    EXPECT_NE(message([&] { data.fingerprint(); }).find(words), std::string::npos);
+  }
+  write_npy(f32({3000, 2}), file);
+  EXPECT_EQ(open_dataset(file.string()).fingerprint(), print);
 }
 
 TEST(Dataset, RowsAreTaken) {
