@@ -3,34 +3,17 @@
 #include <memory>
 #include <optional>
 
-#include "cli/training_options.h"
-#include "ir/load.h"
+#include "cli/train_start.h"
 #include "ir/save.h"
 #include "onward/error.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"
+#include "train/fingerprint.h"
 #include "train/interrupt.h"
 #include "train/loop.h"
 
 namespace onward::cli {
 namespace {
-
-struct TrainArguments {
-  std::string model, data, output, evaluation, checkpoint;
-  std::vector<std::string> feeds;
-  int64_t epochs = 1, steps = 0, batch = 32, accumulate = 1, checkpoint_every = 0, seed = 0;
-  int64_t threads = 0, info = -1;
-  bool resume = false, initialize = false, json = false, inference = false, drop_last = false;
-  bool explain = false;
-
-  // Whether the user gave them makes a difference.
-  std::optional<Argument> epochs_argument, batch_argument, accumulate_argument, seed_argument,
-      info_argument;
-
-  std::string checkpoint_folder() const {
-    return checkpoint.empty() ? output + ".checkpoint" : checkpoint;
-  }
-};
 
 constexpr auto kInterrupted = static_cast<ExitCode>(130);  // what shells give for Ctrl-C
 
@@ -58,55 +41,18 @@ std::string resume_command(const TrainArguments& options) {
   return shell_line(words);
 }
 
-/// What a checkpoint fixed stays as it was, or going on would not give the same bits.
-void require_same(const TrainArguments& options, const LoopState& saved) {
-  const auto compare = [](const char* option, const std::optional<Argument>& argument, auto given,
-                          auto before) {
-    if (!argument || !argument->given() || given == before) return;
-    throw Error(
-        fmt::format("the checkpoint was made with {} {}: going on with {} would not be the "
-                    "same training; leave {} out",
-                    option, before, given, option));
-  };
-  compare("--batch", options.batch_argument, options.batch, saved.batch);
-  compare("--accumulate", options.accumulate_argument, options.accumulate, saved.accumulate);
-  compare("--seed", options.seed_argument, static_cast<uint64_t>(options.seed), saved.seed);
-  if (options.info_argument->given() &&
-      saved.infos != std::vector<size_t>{static_cast<size_t>(options.info)}) {
-    throw Error("the checkpoint was made with another --info: leave it out");
-  }
-}
-
-struct Start {
-  Model model;
-  std::optional<LoopState> loop;  // where it goes on from a checkpoint
-};
-
-Start start(const TrainArguments& options, const CheckpointFolder& checkpoints) {
-  if (!checkpoints.has_checkpoint()) {
-    if (options.resume) {
-      fmt::print(stderr, "there is no checkpoint in '{}' yet: starting from '{}'\n",
-                 options.checkpoint_folder(), options.model);
-    }
-    return {load(options.model), std::nullopt};
-  }
-  if (!options.resume) {
-    throw Error(
-        fmt::format("'{}' holds a checkpoint: --resume goes on from it; to start anew, "
-                    "remove it or give --checkpoint another folder",
-                    options.checkpoint_folder()));
-  }
-  CheckpointFolder::Checkpoint found = checkpoints.load();
-  require_same(options, found.loop);
-  return {std::move(found.model), std::move(found.loop)};
-}
-
 LoopState first_state(const TrainArguments& options, const Model& model, const Feeds& feeds) {
   return {.seed = static_cast<uint64_t>(options.seed),
           .batch = batch_size(feeds, *options.batch_argument, options.batch),
           .accumulate = options.accumulate,
           .drop_last = options.drop_last,
           .infos = infos_of(model, options.info)};
+}
+
+/// The arrays of a training that goes on are those that it began with.
+ArrayNames arrays_of(const TrainArguments& options, const std::optional<LoopState>& saved) {
+  if (!options.feeds.empty() || !saved || !saved->arrays) return array_names(options.feeds);
+  return {saved->arrays->begin(), saved->arrays->end()};
 }
 
 void require_whole_batches(const Feeds& feeds, const LoopState& loop) {
@@ -124,9 +70,9 @@ void require_whole_batches(const Feeds& feeds, const LoopState& loop) {
 }
 
 std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& trainer,
-                                       const LoopState& loop, Report& report) {
+                                       const LoopState& loop, const ArrayNames& names,
+                                       Report& report) {
   if (options.evaluation.empty()) return {};
-  const ArrayNames names = array_names(options.feeds);
   Dataset data = open_dataset(options.evaluation);
   auto evaluator = std::make_shared<Evaluator>(trainer.model(), loop.infos, data, names);
   auto feeds = std::make_shared<Feeds>(std::move(data), evaluator->inputs(), names);
@@ -140,32 +86,98 @@ std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& t
   };
 }
 
+/// What is left of a training that an error ends is written: the last state that is good.
+class Rescue {
+ public:
+  Rescue(const TrainArguments& options, Trainer& trainer, LoopState& loop,
+         CheckpointFolder& checkpoints)
+      : options_(options),
+        trainer_(trainer),
+        loop_(loop),
+        kept_(loop),
+        checkpoints_(checkpoints),
+        first_step_(loop.step) {}
+
+  void keep(const LoopState& good) { kept_ = good; }
+  /// Is called before a checkpoint is written, for what it takes to go on from that.
+  std::function<void()> stamp;
+
+  /// Writes it, and says where it is.
+  std::string run() {
+    try {
+      return write();
+    } catch (const std::exception& failure) {
+      return fmt::format("what was learned could not be written: {}", failure.what());
+    }
+  }
+
+ private:
+  std::string write() {
+    if (find_nan(trainer_.state())) {
+      trainer_.restore_model_state();
+      loop_ = kept_;
+    }
+    if (loop_.step == first_step_) return "nothing is written";
+    std::string where;
+    const auto say = [&](const std::string& file) {
+      where += fmt::format("{}the model after step {} is in '{}'", where.empty() ? "" : "\n  ",
+                           loop_.step, file);
+    };
+    std::error_code failure;
+    const bool is_free = !std::filesystem::exists(options_.output, failure);
+    if (!options_.checkpoint.empty() || !is_free) {
+      checkpoints_.open();
+      try {
+        stamp();
+      } catch (const Error&) {  // the data may be what ended the training
+      }
+      checkpoints_.save(trainer_, loop_);
+      say(checkpoints_.file().string());
+    }
+    if (is_free) {
+      forget_checkpoint(trainer_);
+      save(options_.inference ? trainer_.keep_only_inference() : trainer_.model(), options_.output);
+      say(options_.output);
+    }
+    return where;
+  }
+
+  const TrainArguments& options_;
+  Trainer& trainer_;
+  LoopState& loop_;
+  LoopState kept_;
+  CheckpointFolder& checkpoints_;
+  uint64_t first_step_;
+};
+
 void run_train(const TrainArguments& options) {
   require_writable(options.output);
-  const CheckpointFolder checkpoints(options.checkpoint_folder());
+  CheckpointFolder checkpoints(options.checkpoint_folder());
+  const bool keeps_checkpoints = !options.checkpoint.empty();
+  if (keeps_checkpoints || checkpoints.exists()) checkpoints.open();
   auto [model, saved] = start(options, checkpoints);
-  if (model.training.empty()) {
-    throw Error(
-        fmt::format("'{}' has no training info: `onward prepare` gives it one", options.model));
-  }
   const bool resumed = saved.has_value();
+  const ArrayNames names = arrays_of(options, saved);
   const Feeds feeds(open_dataset(options.data),
                     input_slots(model, saved ? saved->infos : infos_of(model, options.info)),
-                    array_names(options.feeds));
+                    names);
   LoopState loop = saved ? std::move(*saved) : first_state(options, model, feeds);
   require_whole_batches(feeds, loop);
-  const bool keeps_checkpoints = !options.checkpoint.empty();
   if (resumed && loop.data != feeds.data().fingerprint()) {
     throw Error(
         fmt::format("'{}' is not the data that the checkpoint was made with", options.data));
   }
-  if (!resumed && keeps_checkpoints) loop.data = feeds.data().fingerprint();
+  loop.model = model_fingerprint(model);
+  loop.arrays.emplace(names.begin(), names.end());
+  const auto stamp = [&] {
+    if (loop.data == 0) loop.data = feeds.data().fingerprint();
+  };
+  if (keeps_checkpoints) stamp();
 
-  Trainer trainer(
-      std::move(model),
-      {.seed = loop.seed,
-       .threads = options.threads > 0 ? options.threads : loop.threads,
-       .only_metrics = true});
+  Trainer trainer(std::move(model),
+                  {.seed = loop.seed,
+                   .threads = options.threads > 0 ? options.threads : loop.threads,
+                   .only_metrics = true});
   const Threads threads(trainer.threads());  // for the evaluation
   if (resumed && trainer.threads() != loop.threads) {
     fmt::print(stderr,
@@ -173,27 +185,39 @@ void run_train(const TrainArguments& options) {
                loop.threads, trainer.threads());
   }
   loop.threads = trainer.threads();
-  if (options.initialize && !resumed) trainer.initialize();
+  if (options.initialize) trainer.initialize();
   const auto report = options.json ? json_report() : text_report();
   const bool counts_epochs = options.epochs_argument->given() || options.steps == 0;
+  Rescue rescue(options, trainer, loop, checkpoints);
+  rescue.stamp = stamp;
   const LoopOptions loop_options{
       .epochs = counts_epochs ? static_cast<uint64_t>(options.epochs) : 0,
       .steps = static_cast<uint64_t>(options.steps),
       .checkpoints = keeps_checkpoints ? &checkpoints : nullptr,
       .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
-      .evaluate = evaluation_of(options, trainer, loop, *report)};
+      .evaluate = evaluation_of(options, trainer, loop, names, *report),
+      .on_kept = [&](const LoopState& good) { rescue.keep(good); }};
 
   const Interrupt interrupt;
-  const Ending ending = train(trainer, feeds, loop, loop_options, *report);
+  Ending ending{};
+  try {
+    ending = train(trainer, feeds, loop, loop_options, *report);
+  } catch (Error& error) {
+    error.add_context(rescue.run());
+    throw;
+  } catch (...) {
+    fmt::print(stderr, "{}\n", rescue.run());
+    throw;
+  }
   const Moment moment{.epoch = loop.epoch + 1, .step = loop.step};
   if (ending == Ending::interrupted) {
-    if (!resumed && !keeps_checkpoints) loop.data = feeds.data().fingerprint();
+    stamp();
+    checkpoints.open();
     checkpoints.save(trainer, loop);
     report->interrupted(moment, resume_command(options));
     throw Exit{kInterrupted};
   }
-  refuse_nan(trainer.state(), loop.step);
-  trainer.set_metadata(kLoopStateKey, "");
+  forget_checkpoint(trainer);
   save(options.inference ? trainer.keep_only_inference() : trainer.model(), options.output);
   if (!keeps_checkpoints) checkpoints.remove();
   report->done(moment, options.output);

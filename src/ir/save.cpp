@@ -115,7 +115,10 @@ void save(const Model& model, const fs::path& file, const SaveOptions& options) 
         [](const auto& each) { return each.tensor.bytes().size() >= kSmallestExternal; });
     if (any) write_external_data(unsaved, fresh_data_file(file));
   }
-  write_atomically(file, [&](int descriptor) { serialize(unsaved, descriptor); });
+  write_atomically(file, [&](int descriptor) {
+    serialize(unsaved, descriptor);
+    if (options.finish) options.finish(descriptor);
+  });
 }
 
 std::string to_bytes(const Model& model, const SaveOptions& options) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "ir/model.h"
@@ -14,6 +15,8 @@ struct SaveOptions {
   /// Patch the message that the model was read from, where it has one and its structure is
   /// unchanged.
   bool use_source = true;
+  /// Is given the model's file when all is written to it but before it is synced.
+  std::function<void(int descriptor)> finish;
 };
 
 /// Writes a model. The file appears whole or not at all: it is written under another name, synced

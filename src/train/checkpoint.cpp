@@ -1,19 +1,31 @@
 #include "train/checkpoint.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 
+#include "data/deflate.h"
+#include "ir/atomic_file.h"
 #include "ir/external_data.h"
 #include "ir/load.h"
 #include "ir/save.h"
 #include "onward/error.h"
+#include "train/fingerprint.h"
 
 namespace onward {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Keys of a model's metadata.
+constexpr const char* kLoopStateKey = "onward.training";
+constexpr const char* kChecksumKey = "onward.checksum";
 
 template <typename T>
 bool any_nan(const Tensor& tensor) {
@@ -30,14 +42,61 @@ bool holds_nan(const Tensor& tensor) {
   return false;
 }
 
+// The checksum of a checkpoint's .onnx file is an entry of its metadata, at the very end.
+constexpr std::string_view kSealStart =
+    "\x72\x1b\x0a\x0fonward.checksum\x12\x08";  // field 14, 27 bytes: key and value
+constexpr size_t kSealBytes = kSealStart.size() + 8;
+
+std::string sealed(std::span<const std::byte> bytes) {
+  return fmt::format("{}{:08x}", kSealStart, crc32_of(bytes));
+}
+
+void seal(int descriptor) {
+  const MappedFile file(::dup(descriptor), static_cast<size_t>(::lseek(descriptor, 0, SEEK_END)),
+                        "the checkpoint");
+  const std::string end = sealed(file.bytes());
+  write_all(descriptor, end.data(), end.size());
+}
+
+Error damaged() {
+  return Error("it is damaged: a checksum of what it holds is not the one that was written");
+}
+
+/// Whether the file ends with its checksum; throws Error where that is wrong.
+bool require_whole(const fs::path& file) {
+  const MappedFile mapped(file);
+  const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()),
+                              mapped.bytes().size());
+  if (text.size() < kSealBytes) return false;
+  const std::string_view end = text.substr(text.size() - kSealBytes);
+  if (!end.starts_with(kSealStart)) return false;
+  if (end != sealed(mapped.bytes().first(text.size() - kSealBytes))) throw damaged();
+  return true;
+}
+
 }  // namespace
 
-void refuse_nan(const State& state, uint64_t step) {
+std::optional<std::string> find_nan(const State& state) {
   for (const std::string& name : state.names()) {
-    if (holds_nan(state.get(name))) {
-      throw Error(fmt::format("'{}' holds NaN after step {}: nothing is saved", name, step));
-    }
+    if (holds_nan(state.get(name))) return name;
   }
+  return std::nullopt;
+}
+
+void forget_checkpoint(Trainer& trainer) {
+  trainer.set_metadata(kLoopStateKey, "");
+  trainer.set_metadata(kChecksumKey, "");
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  std::error_code failure;
+  if (made_) fs::remove(folder_, failure);  // stays where something is in it
+  if (lock_ >= 0) ::close(lock_);
+}
+
+bool CheckpointFolder::exists() const {
+  std::error_code failure;
+  return fs::exists(folder_, failure);
 }
 
 bool CheckpointFolder::has_checkpoint() const {
@@ -45,31 +104,64 @@ bool CheckpointFolder::has_checkpoint() const {
   return fs::exists(file(), failure);
 }
 
+/// The lock is on the folder itself, and ends with the process, however that ends.
+void CheckpointFolder::open() {
+  if (lock_ >= 0) return;
+  std::error_code failure;
+  made_ = fs::create_directories(folder_, failure);
+  if (failure) {
+    throw Error(fmt::format("folder '{}' can't be made: {}", folder_.string(), failure.message()));
+  }
+  lock_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0) {
+    throw Error(fmt::format("folder '{}': {}", folder_.string(), std::strerror(errno)));
+  }
+  // A file system without locks gives another error, and does without.
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw Error(
+        fmt::format("another training keeps its checkpoints in '{}': wait for it, or give "
+                    "--checkpoint another folder",
+                    folder_.string()));
+  }
+  if (::access(folder_.c_str(), W_OK | X_OK) != 0) {
+    throw Error(fmt::format("nothing can be written in folder '{}': {}", folder_.string(),
+                            std::strerror(errno)));
+  }
+}
+
 CheckpointFolder::Checkpoint CheckpointFolder::load() const {
-  Checkpoint checkpoint{.model = onward::load(file()), .loop = {}};
   try {
-    for (const auto& [key, value] : checkpoint.model.metadata) {
-      if (key != kLoopStateKey) continue;
-      checkpoint.loop = loop_state_from_json(value);
-      return checkpoint;
+    const bool sealed = require_whole(file());
+    Checkpoint checkpoint{.model = onward::load(file()), .loop = {}};
+    const auto& metadata = checkpoint.model.metadata;
+    const auto found =
+        std::ranges::find(metadata, kLoopStateKey, [](const auto& entry) { return entry.first; });
+    if (found == metadata.end()) {
+      throw Error("it does not say where its training stands: it is no checkpoint");
     }
-    throw Error("it does not say where its training stands: it is no checkpoint");
+    checkpoint.loop = loop_state_from_json(found->second);
+    if (const auto& expected = checkpoint.loop.tensors) {  // older ones have no checksums
+      if (!sealed || tensors_checksum(checkpoint.model) != *expected) throw damaged();
+    }
+    return checkpoint;
   } catch (Error& error) {
     error.add_context(fmt::format("in checkpoint '{}'", file().string()));
+    error.add_context("restore it from a copy, or remove it to start anew");
     throw;
   }
 }
 
 void CheckpointFolder::save(Trainer& trainer, const LoopState& loop) const {
-  refuse_nan(trainer.state(), loop.step);
-  std::error_code failure;
-  fs::create_directories(folder_, failure);
-  if (failure) {
-    throw Error(fmt::format("folder '{}' can't be made: {}", folder_.string(), failure.message()));
+  if (const auto name = find_nan(trainer.state())) {
+    throw Error(
+        fmt::format("'{}' holds NaN after step {}: no checkpoint is made of it", *name, loop.step));
   }
-  trainer.set_metadata(kLoopStateKey, to_json(loop));
+  LoopState stamped = loop;
+  stamped.tensors = tensors_checksum(trainer.model());
+  trainer.set_metadata(kChecksumKey, "");
+  trainer.set_metadata(kLoopStateKey, to_json(stamped));
   try {
-    onward::save(trainer.model(), file(), {.external_data = true});
+    onward::save(trainer.model(), file(), {.external_data = true, .finish = seal});
   } catch (...) {
     remove_unused_files();
     throw;

@@ -9,18 +9,28 @@ namespace onward {
 
 /// A folder that holds the newest checkpoint of a training: `checkpoint.onnx`, a training file like
 /// any other whose metadata says where the training stands, and a file with the data of its tensors
-/// beside it.
+/// beside it. Both have checksums.
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  ~CheckpointFolder();
+  CheckpointFolder(const CheckpointFolder&) = delete;
+  CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
   std::filesystem::path file() const { return folder_ / "checkpoint.onnx"; }
+  bool exists() const;
   bool has_checkpoint() const;
+
+  /// Makes the folder, where there is none, and keeps it for this training alone while this object
+  /// lives: to be done before anything is saved. Throws Error where another one has it, or nothing
+  /// can be written in it.
+  void open();
 
   struct Checkpoint {
     Model model;
     LoopState loop;
   };
+  /// Throws Error where any part of it is not as it was written.
   Checkpoint load() const;
 
   /// Writes the next checkpoint. Data goes to a fresh file, then the .onnx file is replaced as a
@@ -35,12 +45,14 @@ class CheckpointFolder {
   void remove_unused_files() const;
 
   std::filesystem::path folder_;
+  int lock_ = -1;
+  bool made_ = false;
 };
 
-/// Throws an Error that names the first state tensor with a NaN in it.
-void refuse_nan(const State& state, uint64_t step);
+/// The name of the first state tensor with a NaN in it.
+std::optional<std::string> find_nan(const State& state);
 
-/// The key of the loop's state in a model's metadata.
-inline constexpr const char* kLoopStateKey = "onward.training";
+/// Takes out of a model's metadata what makes it a checkpoint.
+void forget_checkpoint(Trainer& trainer);
 
 }  // namespace onward

@@ -43,8 +43,13 @@ class Loop {
       step();
       const bool epoch_is_over = examples_left() == 0;
       if (epoch_is_over) end_epoch();
-      if (wants_checkpoint(epoch_is_over)) save();
+      if (wants_checkpoint(epoch_is_over)) {
+        save();
+      } else if (epoch_is_over) {
+        keep();
+      }
     }
+    keep();
     if (state_.position > 0) report_epoch();  // `steps` ended it on the way
     if (options_.checkpoints && saved_ != state_.step) save();
     return Ending::done;
@@ -66,16 +71,17 @@ class Loop {
 
   /// The examples of the next step, cut into micro-batches.
   std::vector<std::span<const int64_t>> next_rows() {
+    int64_t position = state_.position;
     if (order_epoch_ != state_.epoch) {
       order_ = shuffled_order(feeds_.size(), state_.seed, state_.epoch);
       order_epoch_ = state_.epoch;
     }
     std::vector<std::span<const int64_t>> parts;
-    for (int64_t i = 0; i < state_.accumulate && state_.position < feeds_.size(); ++i) {
-      const auto first = static_cast<size_t>(state_.position);
-      const int64_t count = std::min(state_.batch, feeds_.size() - state_.position);
+    for (int64_t i = 0; i < state_.accumulate && position < feeds_.size(); ++i) {
+      const auto first = static_cast<size_t>(position);
+      const int64_t count = std::min(state_.batch, feeds_.size() - position);
       parts.push_back(std::span(order_).subspan(first, static_cast<size_t>(count)));
-      state_.position += count;
+      position += count;
     }
     return parts;
   }
@@ -95,18 +101,19 @@ class Loop {
                       totals.add(trainer_.metrics(info), outputs, batches[micro],
                                  static_cast<int64_t>(parts[micro].size()), info);
                     });
-      for (const auto& [name, value] : totals.summary().losses) {
-        if (!std::isfinite(value)) throw Error(fmt::format("'{}' became {}", name, value));
-      }
     } catch (Error& error) {
       for (size_t i = 0; i < batches.size(); ++i) {
         const auto cause = find_not_finite(batches[i], parts[i]);
         if (cause) error.add_context(*cause);
       }
+      if (const auto name = find_nan(trainer_.state())) {
+        error.add_context(fmt::format("'{}' held NaN before it", *name));
+      }
       error.add_context(fmt::format("in step {} (epoch {})", state_.step + 1, state_.epoch + 1));
       throw;
     }
     ++state_.step;
+    state_.position += examples;
     state_.totals.add(totals);
     Moment now = moment();
     now.examples = examples;
@@ -132,8 +139,19 @@ class Loop {
                                           : state_.step % options_.checkpoint_every == 0;
   }
 
+  /// An update may overflow where its loss did not, which the next loss shows: what is kept here is
+  /// then what is left of the work.
+  void keep() {
+    if (const auto name = find_nan(trainer_.state())) {
+      throw Error(fmt::format("'{}' holds NaN after step {}", *name, state_.step));
+    }
+    trainer_.model();
+    options_.on_kept(state_);
+  }
+
   void save() {
     options_.checkpoints->save(trainer_, state_);
+    options_.on_kept(state_);
     saved_ = state_.step;
     report_.checkpoint(moment(), options_.checkpoints->file());
   }

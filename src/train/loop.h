@@ -16,13 +16,15 @@ struct LoopOptions {
   uint64_t checkpoint_every = 0;
   /// Evaluates the model after each epoch, where given.
   std::function<Summary()> evaluate;
+  /// Is told when the trainer's model has got a state that is known to be good, and whose it is.
+  std::function<void(const LoopState&)> on_kept = [](const LoopState&) {};
 };
 
 enum class Ending : uint8_t { done, interrupted };
 
 /// Trains until the limits are reached or Interrupt::requested(), from where `loop` stands on, and
-/// keeps it up to date. An Error that comes up in a step says in which, and leaves the last
-/// checkpoint as it is.
+/// keeps it up to date. An Error that comes up in a step says in which, and leaves trainer, loop
+/// and the last checkpoint as they were before it.
 Ending train(Trainer& trainer, const Feeds& feeds, LoopState& loop, const LoopOptions& options,
              Report& report);
 

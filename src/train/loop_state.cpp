@@ -36,12 +36,15 @@ MetricTotals totals_from_json(const Json& json) {
 }  // namespace
 
 std::string to_json(const LoopState& state) {
-  const Json json = {{"version", kVersion},          {"seed", state.seed},
-                     {"batch", state.batch},         {"accumulate", state.accumulate},
-                     {"drop_last", state.drop_last}, {"infos", state.infos},
-                     {"data", state.data},           {"threads", state.threads},
-                     {"epoch", state.epoch},         {"position", state.position},
-                     {"step", state.step},           {"totals", to_json(state.totals)}};
+  Json json = {{"version", kVersion},          {"seed", state.seed},
+               {"batch", state.batch},         {"accumulate", state.accumulate},
+               {"drop_last", state.drop_last}, {"infos", state.infos},
+               {"data", state.data},           {"threads", state.threads},
+               {"epoch", state.epoch},         {"position", state.position},
+               {"step", state.step},           {"totals", to_json(state.totals)}};
+  if (state.model) json["model"] = *state.model;
+  if (state.arrays) json["arrays"] = *state.arrays;
+  if (state.tensors) json["tensors"] = *state.tensors;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -63,6 +66,12 @@ LoopState loop_state_from_json(const std::string& text) {
     if (state.batch < 1 || state.accumulate < 1 || state.position < 0 || state.threads < 0) {
       throw Error("its numbers make no sense");
     }
+    const auto read = [&]<typename T>(const char* key, std::optional<T>& to) {
+      if (json.contains(key)) to = json.at(key).get<T>();
+    };
+    read("model", state.model);
+    read("arrays", state.arrays);
+    read("tensors", state.tensors);
     return state;
   } catch (const Json::exception& failure) {
     throw Error(std::string("its record of the training is damaged: ") + failure.what());

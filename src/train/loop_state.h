@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,8 +19,12 @@ struct LoopState {
   int64_t accumulate = 1;  // micro-batches of a step
   bool drop_last = false;
   std::vector<size_t> infos;
-  uint64_t data = 0;  // Dataset::fingerprint()
-  int threads = 0;    // sums are cut by it, so that other numbers round otherwise
+  uint64_t data = 0;              // Dataset::fingerprint()
+  int threads = 0;                // sums are cut by it, so that other numbers round otherwise
+  std::optional<uint32_t> model;  // model_fingerprint(); checkpoints of before have none
+  std::optional<std::map<std::string, std::string>> arrays;  // which array is given to which input
+
+  std::optional<uint32_t> tensors;  // tensors_checksum() of a checkpoint
 
   // How far it is.
   uint64_t epoch = 0;    // epochs done

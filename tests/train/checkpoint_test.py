@@ -1,6 +1,7 @@
 """Checkpoints: what ends on the way goes on bit for bit, and nothing good is lost."""
 
 import fcntl
+import json
 import os
 import resource
 import signal
@@ -43,7 +44,7 @@ def test_a_checkpoint_is_a_training_file(job, tmp_path):
     assert sorted(os.listdir(folder))[0] == "checkpoint.onnx" and len(os.listdir(folder)) == 2
     kept = {entry.key for entry in onnx.load(checkpoint).metadata_props}
     written = {entry.key for entry in onnx.load(tmp_path / "trained.onnx").metadata_props}
-    assert kept - written == {"onward.training"}
+    assert kept - written == {"onward.training", "onward.checksum"}
 
 
 @pytest.mark.parametrize("stop", [1, 7, 13, 14, 20])
@@ -86,6 +87,9 @@ def test_what_would_lose_or_change_a_training_is_refused(job, tmp_path):
     assert "made with --batch 10" in onward(*train, "--resume", "--batch", 11).stderr
     assert "made with --seed 3" in onward(*train, "--resume", "--seed", 4).stderr
     assert "another --info" in onward(*train, "--resume", "--info", 1).stderr
+    assert "made without --drop-last" in onward(*train, "--resume", "--drop-last").stderr
+    assert "--initialize would undo" in onward(*train, "--resume", "--initialize").stderr
+    assert "another --feed" in onward(*train, "--resume", "--feed", "x=other").stderr
     with np.load(data) as arrays:
         np.savez(data, x=arrays["x"] + 1, label=arrays["label"])
     assert "is not the data" in onward(*train, "--resume").stderr
@@ -96,6 +100,113 @@ def test_what_would_lose_or_change_a_training_is_refused(job, tmp_path):
                                            "--resume", *kept).stderr
     (folder / "checkpoint.onnx").write_bytes(b"garbage")
     assert "checkpoint.onnx" in onward(*train, "--resume").stderr
+
+
+DROPOUT = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+m (float[N,64] x) => (float[N,10] y) <float[64,10] w = normal(1, 0.1)> { y = MatMul(x, w) }
+training_info {
+  algorithm step (int64[N] label) => (float loss, float[64,10] w_new) <float half = {0.5}, bool on = {1}, float rate = {RATE}> {
+    dropped = Dropout(y, half, on)
+    loss = SoftmaxCrossEntropyLoss(dropped, label)
+    dw = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x", "label"], y = "loss">(w, x, label)
+    change = Mul(rate, dw)
+    w_new = Sub(w, change)
+  }
+  update_binding { w <- w_new }
+}"""
+
+
+def written(folder, name="dropout", rate=0.1):
+    (folder / f"{name}.onnxtxt").write_text(DROPOUT.replace("RATE", str(rate)))
+    return folder / f"{name}.onnxtxt"
+
+
+def test_random_numbers_go_on_where_they_were(tmp_path):
+    job = written(tmp_path), digits(tmp_path)
+    done(*arguments(job, tmp_path, out="undisturbed.onnx"))
+    kept = ["--checkpoint", tmp_path / "kept"]
+    done(*arguments(job, tmp_path, *kept, "--steps", 9))
+    done(*arguments(job, tmp_path, *kept, "--resume"))
+    assert equal_bits(tmp_path / "trained.onnx", tmp_path / "undisturbed.onnx")
+
+
+def test_the_output_of_a_training_that_went_on_has_the_same_form(tmp_path):
+    job = written(tmp_path), digits(tmp_path)
+    done(*arguments(job, tmp_path, out="undisturbed.onnx"))
+    kept = ["--checkpoint", tmp_path / "kept"]
+    done(*arguments(job, tmp_path, *kept, "--steps", 9))
+    done(*arguments(job, tmp_path, *kept, "--resume"))
+    assert (tmp_path / "trained.onnx").read_bytes() == (tmp_path / "undisturbed.onnx").read_bytes()
+
+
+def test_another_model_is_not_trained_on(tmp_path):
+    data = digits(tmp_path)
+    kept = ["--checkpoint", tmp_path / "kept"]
+    done(*arguments((written(tmp_path), data), tmp_path, *kept, "--steps", 9))
+    for other in (written(tmp_path, "faster", 0.2), example(tmp_path, "logistic")):
+        result = onward(*arguments((other, data), tmp_path, *kept, "--resume"))
+        assert result.returncode == 1 and "is of another model than" in result.stderr
+
+
+def flipped(file, position, bit=0):
+    data = bytearray(file.read_bytes())
+    data[position] ^= 1 << bit
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["checkpoint.onnx", "checkpoint.onnx.data"])
+def test_a_damaged_checkpoint_is_refused(tmp_path, name):
+    job = written(tmp_path), digits(tmp_path)
+    kept = ["--checkpoint", tmp_path / "kept"]
+    done(*arguments(job, tmp_path, *kept, "--steps", 3))
+    (data,) = (file for file in (tmp_path / "kept").iterdir() if file.name.endswith("data"))
+    file = data if name.endswith("data") else tmp_path / "kept" / name
+    good = file.read_bytes()
+    for position in range(0, len(good), max(1, len(good) // 40)):
+        flipped(file, position, position % 8)
+        result = onward(*arguments(job, tmp_path, *kept, "--resume"))
+        assert result.returncode == 1 and "checkpoint" in result.stderr, position
+        assert "remove it to start anew" in result.stderr
+        file.write_bytes(good)
+    for length in (0, 1, len(good) // 2, len(good) - 1):
+        file.write_bytes(good[:length])
+        assert onward(*arguments(job, tmp_path, *kept, "--resume")).returncode == 1, length
+    file.write_bytes(good)
+    done(*arguments(job, tmp_path, *kept, "--resume"))
+
+
+def test_a_checkpoint_without_checksums_is_read(tmp_path):
+    job = written(tmp_path), digits(tmp_path)
+    done(*arguments(job, tmp_path, out="undisturbed.onnx"))
+    kept = ["--checkpoint", tmp_path / "kept"]
+    done(*arguments(job, tmp_path, *kept, "--steps", 9))
+    file = tmp_path / "kept" / "checkpoint.onnx"
+    older = onnx.load(file, load_external_data=False)
+    entries = {entry.key: entry.value for entry in older.metadata_props}
+    stand = json.loads(entries["onward.training"])
+    for new in ("model", "arrays", "tensors"):
+        del stand[new]
+    onnx.helper.set_model_props(older, {"onward.training": json.dumps(stand)})
+    file.write_bytes(older.SerializeToString())
+    done(*arguments(job, tmp_path, *kept, "--resume"))
+    assert equal_bits(tmp_path / "trained.onnx", tmp_path / "undisturbed.onnx")
+
+
+def test_two_trainings_do_not_share_a_folder(job, tmp_path):
+    kept = ["--checkpoint", tmp_path / "kept"]
+    process = start(arguments(job, tmp_path, *kept, "--json", epochs=100000), text=True)
+    wait_for(process, "checkpoint")
+    result = onward(*arguments(job, tmp_path, *kept, "--resume"))
+    assert result.returncode == 1 and "another training keeps its checkpoints in" in result.stderr
+    process.kill()  # which also unlocks
+    process.communicate()
+    done(*arguments(job, tmp_path, *kept, "--resume", "--steps", 1))
+
+
+def test_a_folder_that_can_not_be_written_is_found_at_once(job, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = onward(*arguments(job, tmp_path, "--checkpoint", tmp_path / "file" / "kept"))
+    assert result.returncode == 1 and "can't be made" in result.stderr and result.stdout == ""
 
 
 def start(arguments, **options):

@@ -1,13 +1,15 @@
 """Training from the command line: exact losses, several infos, initialization, outputs, refusals."""
 
 import json
+import os
+import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from program import digits, done, equal_bits, events, example, losses, onward, state
+from program import command, digits, done, equal_bits, events, example, losses, onward, state
 
 
 def linear_data(folder):
@@ -213,6 +215,81 @@ def test_a_loss_that_is_not_finite_names_step_and_tensor(tmp_path, value):
     if steps:
         kept = state(tmp_path / "kept" / "checkpoint.onnx")
         assert all(np.isfinite(value).all() for value in kept.values())
+
+
+BAD_STEP = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+m (float[N] x) => (float[N] y) <float[1] w = {1}> { y = Mul(x, w) }
+training_info {
+  algorithm step () => (float loss, float[1] w_new, float T_new) <float T = {0}, float one = {1}, float last = {LAST}, float rate = {0.1}> {
+    loss = ReduceMean<keepdims = 0>(y)
+    dw = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x"], y = "loss">(w, x)
+    T_new = Add(T, one)
+    left = Sub(last, T_new)
+    root = Sqrt(left)
+    scaled = Mul(dw, root)
+    change = Mul(rate, scaled)
+    w_new = Sub(w, change)
+  }
+  update_binding { w <- w_new  T <- T_new }
+}"""
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_training_that_ends_badly_keeps_its_last_good_step(tmp_path, kept, older):
+    """Step 6 would take the root of -1."""
+    (tmp_path / "bad.onnxtxt").write_text(BAD_STEP.replace("LAST", "5"))
+    np.savez(tmp_path / "data.npz", x=np.ones(20, np.float32))
+    train = ["train", tmp_path / "bad.onnxtxt", "--data", tmp_path / "data.npz", "--batch", 2]
+    done(*train, "--steps", 5, "-o", tmp_path / "five.onnx")
+    out, folder = tmp_path / "out.onnx", tmp_path / ("kept" if kept else "out.onnx.checkpoint")
+    if older:
+        out.write_bytes(b"precious")
+    result = onward(*train, "--epochs", 2, "-o", out, *(["--checkpoint", folder] if kept else []))
+    assert result.returncode == 1 and "'w' became" in result.stderr
+    assert "in step 6 (epoch 1)" in result.stderr and "the model after step 5 is in" in result.stderr
+    if older:
+        assert out.read_bytes() == b"precious"
+    else:
+        assert equal_bits(out, tmp_path / "five.onnx")
+    assert (folder / "checkpoint.onnx").exists() == (kept or older)
+    if kept or older:
+        assert equal_bits(folder / "checkpoint.onnx", tmp_path / "five.onnx")
+
+
+def test_every_epoch_has_an_order_of_its_own(tmp_path):
+    (tmp_path / "still.onnxtxt").write_text(BAD_STEP.replace("LAST", "1e6").replace("{0.1}", "{0}"))
+    np.savez(tmp_path / "data.npz", x=np.arange(10, dtype=np.float32))
+    result = done("train", tmp_path / "still.onnxtxt", "--data", tmp_path / "data.npz", "--batch", 1, "--epochs", 3,
+                  "--json", "-o", tmp_path / "out.onnx")
+    seen = np.reshape(losses(result), (3, 10))  # of one example each
+    assert all(sorted(epoch) == list(range(10)) for epoch in seen)
+    assert len({tuple(epoch) for epoch in seen}) == 3
+
+
+@pytest.mark.parametrize("count", [100000, 257])
+def test_threads_are_bounded(tmp_path, count):
+    result = onward("train", example(tmp_path, "logistic"), "--data", digits(tmp_path), "--threads", count,
+                    "-o", tmp_path / "out.onnx")
+    assert result.returncode == 1 and f"{count} threads can't be used" in result.stderr
+
+
+def test_data_that_is_cut_while_it_is_used_is_an_error(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    count = 40000
+    np.save(folder / "x.npy", np.ones((count, 64), np.float32))
+    np.save(folder / "label.npy", np.zeros(count, int))
+    out = tmp_path / "out.onnx"
+    process = subprocess.Popen(command("train", example(tmp_path, "logistic"), "--data", folder, "--epochs", 1000,
+                                       "--batch", 10, "--json", "-o", out),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while '"step"' not in process.stdout.readline():
+        pass
+    os.truncate(folder / "x.npy", 5000)
+    errors = process.communicate(timeout=120)[1]
+    assert process.returncode == 1 and "x.npy' was cut while it was used" in errors
+    assert "the model after step" in errors and out.exists()
 
 
 def test_fixed_batches(tmp_path):

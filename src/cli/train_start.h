@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/training_options.h"
+#include "train/checkpoint.h"
+
+namespace onward::cli {
+
+struct TrainArguments {
+  std::string model, data, output, evaluation, checkpoint;
+  std::vector<std::string> feeds;
+  int64_t epochs = 1, steps = 0, batch = 32, accumulate = 1, checkpoint_every = 0, seed = 0;
+  int64_t threads = 0, info = -1;
+  bool resume = false, initialize = false, json = false, inference = false, drop_last = false;
+  bool explain = false;
+
+  // Whether the user gave them makes a difference.
+  std::optional<Argument> epochs_argument, batch_argument, accumulate_argument, seed_argument,
+      info_argument;
+
+  std::string checkpoint_folder() const {
+    return checkpoint.empty() ? output + ".checkpoint" : checkpoint;
+  }
+};
+
+/// What a training begins with.
+struct Start {
+  Model model;
+  std::optional<LoopState> loop;  // where it goes on from a checkpoint
+};
+
+/// The model, with the state of the checkpoint where the training goes on from one. Throws Error
+/// where that would not be the same training.
+Start start(const TrainArguments& options, const CheckpointFolder& checkpoints);
+
+}  // namespace onward::cli
