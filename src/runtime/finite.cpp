@@ -52,8 +52,8 @@ void refuse_not_finite(const Checked& checked) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     const double number = tensor.number(i);
     if (std::isfinite(number) || (old && !std::isfinite(before.number(i)))) continue;
-    throw Error(
-        fmt::format("'{}' became {}{}{}", name, number, advice.empty() ? "" : ": ", advice));
+    throw Error(fmt::format("'{}' became {}{}{}", name, std::isnan(number) ? NAN : number,
+                            advice.empty() ? "" : ": ", advice));
   }
 }
 
