@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 
-#include "eval/interpreter.h"
 #include "ir/clone.h"
 #include "ir/infer.h"
 #include "onward/error.h"
@@ -19,54 +17,6 @@
 
 namespace onward {
 namespace {
-
-/// The place of a value among the graph's outputs; added at the end where it has none.
-size_t output_index(Graph& graph, Value* value) {
-  const auto found = std::ranges::find(graph.outputs(), value);
-  if (found != graph.outputs().end()) {
-    return static_cast<size_t>(found - graph.outputs().begin());
-  }
-  graph.add_output(value);
-  return graph.outputs().size() - 1;
-}
-
-Value* find_computed(const Graph& graph, const std::string& name) {
-  for (const auto& node : graph.nodes()) {
-    for (const auto& output : node->outputs()) {
-      if (output && output->name() == name) return output.get();
-    }
-  }
-  return nullptr;
-}
-
-bool reads_any(const Node& node, const std::unordered_set<const Value*>& values) {
-  return std::ranges::any_of(node.inputs(), [&](const Value* v) { return values.contains(v); }) ||
-         std::ranges::any_of(node.subgraphs(), [&](const Graph* subgraph) {
-           return std::ranges::any_of(subgraph->outputs(),
-                                      [&](const Value* v) { return values.contains(v); }) ||
-                  std::ranges::any_of(subgraph->nodes(),
-                                      [&](const auto& inner) { return reads_any(*inner, values); });
-         });
-}
-
-/// These values and all that is computed from them.
-std::unordered_set<const Value*> with_results(const Graph& graph,
-                                              std::unordered_set<const Value*> values) {
-  for (const auto& node : graph.nodes()) {
-    if (!reads_any(*node, values)) continue;
-    for (const auto& output : node->outputs()) {
-      if (output) values.insert(output.get());
-    }
-  }
-  return values;
-}
-
-std::string advice_for(const Value& target) {
-  const bool is_variance = std::ranges::any_of(target.uses(), [&](const Use& use) {
-    return use.node->op == "BatchNormalization" && use.node->input(4) == &target;
-  });
-  return is_variance ? "an unbiased variance takes more than one value per channel" : "";
-}
 
 /// The same graph for inputs of these types.
 Model specialized(const Model& step, const TensorMap& inputs) {
@@ -178,48 +128,6 @@ void run_copies(const ReadyPlan& ready, Copies which) {
 }
 
 }  // namespace
-
-Program::Program(Model step, const StepCut& cut) : step_(std::move(step)) {
-  Graph& graph = *step_.graph;
-  const size_t named = graph.outputs().size();
-  std::unordered_set<const Value*> gradients;
-  for (const std::string& name : cut.gradients) {
-    Value* gradient = find_computed(graph, name);
-    if (!gradient) throw Bug(fmt::format("there is no value '{}' to cut the step at", name));
-    gradients.insert(gradient);
-    request_.gradients.push_back(output_index(graph, gradient));
-  }
-  const auto from_inputs = with_results(graph, {graph.inputs().begin(), graph.inputs().end()});
-  const auto from_gradients = with_results(graph, std::move(gradients));
-  for (const std::string& name : cut.losses) {
-    if (Value* loss = find_computed(graph, name)) {
-      request_.losses.push_back({name, output_index(graph, loss)});
-    }
-  }
-  std::vector<Value*> sources;
-  if (!step_.training.empty()) {
-    for (const Binding& binding : step_.training[0].update_bindings) {
-      sources.push_back(binding.source);
-      targets_.push_back(binding.target->name());
-      const bool of_batch =
-          from_inputs.contains(binding.source) && !from_gradients.contains(binding.source);
-      if (of_batch) batch_targets_.push_back(binding.target->name());
-      request_.bindings.push_back({.target = binding.target->name(),
-                                   .output = output_index(graph, binding.source),
-                                   .of_batch = of_batch,
-                                   .advice = advice_for(*binding.target)});
-    }
-  }
-  for (size_t i = 0; i < named; ++i) {
-    Value* output = graph.outputs()[i];
-    if (std::ranges::find(sources, output) == sources.end()) {
-      request_.outputs.push_back({output->name(), i});
-    }
-  }
-  step_.training.clear();
-  expand_optimizers(step_);
-  eval::refuse_unknown_operators(graph);
-}
 
 void Program::check(const TensorMap& inputs) const {
   std::vector<std::string> missing;
@@ -402,48 +310,6 @@ TensorMap Program::compute_update(const State& state, const eval::RandomKey& ran
   tame_ &= has_tame_settings(*last_);
   reserve_tiles(plan.tile_registers);
   return outputs_of(*last_, {true});
-}
-
-/// Node by node with shapes as they come, on the reference kernels.
-TensorMap Program::interpret(const TensorMap& inputs, const State& state,
-                             const eval::RandomKey& random) {
-  eval::Environment environment;
-  for (const Value* input : step_.graph->inputs()) {
-    const auto given = inputs.find(input->name());
-    if (given != inputs.end()) environment.emplace(input, given->second);
-  }
-  for (const Value* initializer : step_.graph->initializers()) {
-    if (state.has(initializer->name())) {
-      environment.emplace(initializer, state.get(initializer->name()));
-    }
-  }
-  eval::run_graph(*step_.graph, environment, random);
-  const auto computed = [&](size_t output) -> const Tensor& {
-    return environment.at(step_.graph->outputs()[output]);
-  };
-  for (const auto& loss : request_.losses) {
-    const Tensor& tensor = computed(loss.output);
-    refuse_not_finite({.name = loss.name,
-                       .dtype = tensor.dtype(),
-                       .dims = tensor.dims(),
-                       .elements = tensor.bytes().data()});
-  }
-  TensorMap outputs;
-  for (const auto& wanted : request_.outputs) outputs.emplace(wanted.name, computed(wanted.output));
-  new_state_.clear();
-  for (const auto& binding : request_.bindings) {
-    const Tensor& tensor = computed(binding.output);
-    state.require(binding.target, tensor.dtype(), tensor.dims());
-    refuse_not_finite({.name = binding.target,
-                       .dtype = tensor.dtype(),
-                       .dims = tensor.dims(),
-                       .elements = tensor.bytes().data(),
-                       .old = state.data(binding.target),
-                       .advice = binding.advice});
-    new_state_.emplace(binding.target, tensor);
-  }
-  tame_ = true;
-  return outputs;
 }
 
 std::string Program::explain() const {
