@@ -31,6 +31,16 @@ def operations(graph):
     return computed
 
 
+def separate_names(graph):
+    """Lets inputs and results give way to parameters of their names, while the exporter's graph still tells them apart."""
+    results = [*graph.inputs, *(output for node in graph for output in node.outputs)]
+    taken = set(graph.initializers) | {value.name for value in results}
+    for value in results:
+        if value.name in graph.initializers and graph.initializers[value.name] is not value:
+            value.name = fresh_name(value.name, taken)
+            taken.add(value.name)
+
+
 def name_parameters(graph, module):
     """Gives every parameter and buffer the first of its names; a tied one may come under another, or twice."""
     first, names = {}, {}
@@ -56,6 +66,7 @@ def simplify(graph, numbers):
     _fold_casts(graph, numbers)
     _leave_out_zero_biases(graph)
     _keep_the_batch_in_reshapes(graph)
+    _stop_gradients_on_limits(graph)
     remove_dead_nodes(graph)
 
 
@@ -64,6 +75,21 @@ def refuse_unknown_operators(graph):
     missing = sorted({node.op_type for node in graph.node if (node.domain, node.op_type) not in known})
     if missing:
         raise onward.Error(f"the module uses operators that can't be trained yet: {', '.join(missing)}")
+
+
+def names_in(graph):
+    """The names of all values of a graph."""
+    names = {value.name for values in (graph.input, graph.output, graph.initializer) for value in values}
+    return names | {name for node in graph.node for name in node.output}
+
+
+def fresh_name(wanted, taken):
+    """`wanted`, or `wanted_2`, `wanted_3` ... where that is taken."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name
 
 
 def remove_dead_nodes(graph):
@@ -97,7 +123,11 @@ def _constant(node):
     if node is None or node.op_type != "Constant":
         return None
     value = helper.get_attribute_value(node.attribute[0])
-    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else numpy.asarray(value)
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    # An attribute's floats are float32, though Python has them as float64.
+    floats = node.attribute[0].type in (onnx.AttributeProto.FLOAT, onnx.AttributeProto.FLOATS)
+    return numpy.asarray(value, numpy.float32 if floats else None)
 
 
 def _fold_casts(graph, numbers):
@@ -177,3 +207,33 @@ def _keep_the_batch_in_reshapes(graph):
         graph.initializer.append(numpy_helper.from_array(numpy.array(target), name))
         node.input[1] = name
         del node.attribute[:]
+
+
+def _stop_gradients_on_limits(graph):
+    """Clip passes gradients where x is one of the limits, at which PyTorch's clamp stops them: there the limit itself
+    is taken, Where(x == low, low, Clip(x, low, high))."""
+    types, makers, taken = _types(graph), {name: node for node in graph.node for name in node.output}, names_in(graph)
+    written = []
+
+    def add(op, inputs, wanted):
+        name = fresh_name(wanted, taken)
+        taken.add(name)
+        written.append(helper.make_node(op, inputs, [name]))
+        return name
+
+    for node in graph.node:
+        written.append(onnx.NodeProto.FromString(node.SerializeToString()))
+        if node.op_type != "Clip" or types[node.output[0]].elem_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE):
+            continue
+        x, *limits = node.input
+        limits = [limit for limit in limits if limit]
+        values = [_constant(makers.get(limit)) for limit in limits]
+        if len(limits) == 2 and values[0] > values[1]:
+            continue  # no x is inside, and none on a limit
+        result = written[-1].output[0] = fresh_name(f"{node.output[0]}_clip", taken)
+        taken.add(result)
+        for limit in limits:
+            result = add("Where", [add("Equal", [x, limit], f"{node.output[0]}_on"), limit, result], f"{node.output[0]}_held")
+        written[-1].output[0] = node.output[0]
+    del graph.node[:]
+    graph.node.extend(written)

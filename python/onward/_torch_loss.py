@@ -5,25 +5,29 @@ from torch import nn
 
 import onward
 from onward._importing import loss_model
-
-OUTPUT = "output"  # what the exported module gives
-
-
-def _loss_text(proto, label, nodes, initializers=""):
-    """A loss as a graph of its own: from the module's output and the label to `loss`."""
-    dtype = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}.get(_output(proto).elem_type)
-    if not dtype:
-        raise onward.Error("the module's output must be of float32 or float64 for this loss")
-    opset = next(each.version for each in proto.opset_import if each.domain == "")
-    return loss_model(dtype, f"{{dtype}}[] {OUTPUT}, {label}[] label", nodes, initializers, opset, proto.ir_version)
+from onward._torch_graph import fresh_name, names_in
 
 
-def _output(proto):
-    return proto.graph.output[0].type.tensor_type
+class _Reader:
+    """The exported module, as a loss's own graph reads it."""
 
+    def __init__(self, proto):
+        output = proto.graph.output[0]
+        tensor = output.type.tensor_type
+        self.name = output.name
+        self.label = fresh_name("label", names_in(proto.graph))
+        self.dtype = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}.get(tensor.elem_type)
+        self.dims = [dim.dim_param or dim.dim_value for dim in tensor.shape.dim]
+        self.opset = next(each.version for each in proto.opset_import if each.domain == "")
+        self.ir_version = proto.ir_version
 
-def _last_operator(proto):
-    return next((node.op_type for node in proto.graph.node if OUTPUT in node.output), "")
+    def loss(self, label_type, label_dims, nodes, initializers=""):
+        """A loss as a graph of its own: from the module's output and the label to `loss`."""
+        if not self.dtype:
+            raise onward.Error("the module's output must be of float32 or float64 for this loss")
+        shape = lambda dims: "[" + ",".join(map(str, dims)) + "]" if dims else ""
+        inputs = f"{{dtype}}{shape(self.dims)} {self.name}, {label_type}{shape(label_dims)} {self.label}"
+        return {"loss": loss_model(self.dtype, inputs, nodes, initializers, self.opset, self.ir_version)}
 
 
 def _class_weights(weight):
@@ -34,38 +38,38 @@ def _class_weights(weight):
 
 
 def _classes(op):
-    def classes(loss, proto):
+    def classes(loss, reader):
         if getattr(loss, "label_smoothing", 0):
             raise onward.Error(f"{type(loss).__name__} with label_smoothing={loss.label_smoothing} can't be exported")
-        plain = loss.weight is None and loss.ignore_index == -100 and loss.reduction == "mean"
-        # `prepare` takes a final Softmax for a part of the loss, which PyTorch would apply twice.
-        if op == "SoftmaxCrossEntropyLoss" and plain and _last_operator(proto) != "Softmax":
-            return "softmax_cross_entropy"
+        if op == "SoftmaxCrossEntropyLoss" and loss.weight is None and loss.reduction == "mean":
+            return {"loss": "softmax_cross_entropy", "ignore_index": loss.ignore_index}
         input_, initializer = _class_weights(loss.weight)
-        return _loss_text(proto, "int64", f'loss = {op}<ignore_index = {loss.ignore_index}, reduction = '
-                                          f'"{loss.reduction}">({OUTPUT}, label{input_})', initializer)
+        return reader.loss("int64", reader.dims[:1] + reader.dims[2:],
+                           f'loss = {op}<ignore_index = {loss.ignore_index}, reduction = "{loss.reduction}">'
+                           f"({reader.name}, {reader.label}{input_})", initializer)
     return classes
 
 
-def _squared_error(loss, proto):
+def _squared_error(loss, reader):
     if loss.reduction == "mean":
-        return "mse"
-    return _loss_text(proto, "{dtype}", f"difference = Sub({OUTPUT}, label)  squares = Mul(difference, difference)  "
-                                        "loss = ReduceSum<keepdims = 0>(squares)")
+        return {"loss": "mse"}
+    return reader.loss("{dtype}", reader.dims, f"difference = Sub({reader.name}, {reader.label})  "
+                                               "squares = Mul(difference, difference)  "
+                                               "loss = ReduceSum<keepdims = 0>(squares)")
 
 
-def _binary(loss, proto):
+def _binary(loss, reader):
     for name in ("weight", "pos_weight"):
         if getattr(loss, name) is not None:
             raise onward.Error(f"BCEWithLogitsLoss with {name} can't be exported")
-    if loss.reduction == "mean" and _last_operator(proto) != "Sigmoid":
-        return "bce_with_logits"
-    reduce = "ReduceMean" if loss.reduction == "mean" else "ReduceSum"
-    # max(x, 0) - x z + log(1 + exp(-|x|)), which no large x overflows
-    return _loss_text(proto, "{dtype}", f"size = Abs({OUTPUT})  minus = Neg(size)  tail = Softplus(minus)  "
-                                        f"positive = Relu({OUTPUT})  product = Mul({OUTPUT}, label)  "
-                                        "rest = Sub(positive, product)  losses = Add(rest, tail)  "
-                                        f"loss = {reduce}<keepdims = 0>(losses)")
+    if loss.reduction == "mean":
+        return {"loss": "bce_with_logits"}
+    # max(x, 0) - x z + log(1 + exp(-|x|)), which no large x overflows; by (x + |x|) / 2 the slope at 0 is 1/2 - z
+    return reader.loss("{dtype}", reader.dims, f"size = Abs({reader.name})  minus = Neg(size)  tail = Softplus(minus)  "
+                                               f"both = Add({reader.name}, size)  positive = Mul(both, half)  "
+                                               f"product = Mul({reader.name}, {reader.label})  "
+                                               "rest = Sub(positive, product)  losses = Add(rest, tail)  "
+                                               "loss = ReduceSum<keepdims = 0>(losses)", "{dtype} half = {{0.5}}")
 
 
 LOSSES = {nn.CrossEntropyLoss: _classes("SoftmaxCrossEntropyLoss"), nn.NLLLoss: _classes("NegativeLogLikelihoodLoss"),
@@ -73,11 +77,12 @@ LOSSES = {nn.CrossEntropyLoss: _classes("SoftmaxCrossEntropyLoss"), nn.NLLLoss: 
 
 
 def loss_of(loss, proto):
-    """What onward.prepare is told of the loss: its name, or its graph."""
+    """What onward.prepare is told of the loss: its name, or its graph. It reads the output, whatever computes that."""
     if type(loss) not in LOSSES:
         names = ", ".join(sorted(each.__name__ for each in LOSSES))
         what = type(loss).__name__ if isinstance(loss, nn.Module) else repr(loss)
         raise onward.Error(f"the loss {what} can't be exported: it may be an object of {names}")
     if loss.reduction not in ("mean", "sum"):
-        raise onward.Error(f"{type(loss).__name__} with reduction='{loss.reduction}' is no single number to train by")
-    return LOSSES[type(loss)](loss, proto)
+        raise onward.Error(f"{type(loss).__name__} with reduction='{loss.reduction}' is no single number to train by: use "
+                           "'mean' or 'sum'")
+    return {"loss_reads": "output", **LOSSES[type(loss)](loss, _Reader(proto))}

@@ -8,7 +8,7 @@ import onward
 
 def _same_in_all_groups(optimizer):
     """The settings of the parameter groups, which must agree."""
-    first, *others = [{key: value for key, value in group.items() if key != "params"}
+    first, *others = [{key: value for key, value in group.items() if key in optimizer.defaults}
                       for group in optimizer.param_groups]
     for group in others:
         for key, value in group.items():
@@ -58,6 +58,12 @@ def optimizer_settings(optimizer):
         raise onward.Error(f"the optimizer {kind.__name__} can't be exported: it may be {names}")
     settings = _same_in_all_groups(optimizer)
     _refuse_settings(kind.__name__, settings, "amsgrad", "maximize")
+    if any("initial_lr" in group for group in optimizer.param_groups):
+        raise onward.Error(f"a learning rate scheduler drives the optimizer {kind.__name__}, and can't be exported: delete "
+                           "'initial_lr' from optimizer.param_groups to go on with the rate as it is now, and set it "
+                           "before a step by trainer.set_state({\"learning_rate\": rate})")
+    if "step" in vars(optimizer) and not hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        raise onward.Error(f"the optimizer {kind.__name__} has a step of its own, which can't be exported")
     if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
         raise onward.Error(f"the optimizer {kind.__name__} has hooks, which an ONNX model can't call")
     return {"learning_rate": float(settings["lr"]), **OPTIMIZERS[kind](settings)}
@@ -68,10 +74,8 @@ def trained_parameters(model, optimizer):
     given = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     named = {id(parameter): name for name, parameter in model.named_parameters()}
     if given - set(named):
-        raise onward.Error(f"the optimizer has {len(given - set(named))} parameters that are none of the module's")
-    for name, parameter in model.named_parameters():
-        if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
-            raise onward.Error(f"parameter '{name}' has hooks, which an ONNX model can't call")
+        raise onward.Error(f"the optimizer has {len(given - set(named))} parameters that are none of the module's: make it "
+                           "from module.parameters() of the module that is exported")
     return {name: parameter for name, parameter in model.named_parameters()
             if id(parameter) in given and parameter.requires_grad}
 
@@ -90,15 +94,20 @@ def optimizer_state(optimizer, trained, prepared):
         raise onward.Error(f"parameter '{begun[0]}' has optimizer state and '{rest}' has none: steps count for all")
     if not begun:
         return {}
-    tensors = {f"{name}.{key}": _array(value) for name, state in states.items() for key, value in state.items()
-               if key != "step"}
-    for name in tensors:
-        if name not in prepared.state:
-            raise onward.Error(f"the optimizer's state '{name}' has no place in the exported training")
-    if "step" in prepared.state:
+    names = prepared.names
+    tensors = {}
+    for name, state in states.items():
+        for key, value in state.items():
+            if key == "step":
+                continue
+            if f"{name}.{key}" not in names:
+                raise onward.Error(f"the optimizer's state '{name}.{key}' has no place in the exported training")
+            tensors[names[f"{name}.{key}"]] = _array(value)
+    if "step" in names:
+        step = names["step"]
         # SGD counts none: with dampening only the first step differs, and that one is done.
         counts = {int(state.get("step", 1)) for state in states.values()}
         if len(counts) != 1:
             raise onward.Error(f"parameters have done different numbers of steps: {sorted(counts)}")
-        tensors["step"] = numpy.array(counts.pop(), prepared.state["step"].dtype).reshape(prepared.state["step"].shape)
+        tensors[step] = numpy.array(counts.pop(), prepared.state[step].dtype).reshape(prepared.state[step].shape)
     return tensors

@@ -171,13 +171,36 @@ def numbers(program):
 
 # ---- functions in terms of others, where ONNX's own differ in their gradients, or in kind
 
-def _hardtanh(x, low=-1.0, high=1.0):
-    """Clip lets the gradient pass on the limits themselves, where hardtanh stops it."""
-    return torch.where(x > low, torch.where(x < high, x, high), low)
+def _clamp(x, low=None, high=None):
+    """The exporter would write Max and Min, which share a gradient where they tie."""
+    if not x.dtype.is_floating_point:
+        return NotImplemented
+    if low is None:
+        return x.clamp_max(high)
+    return x.clamp_min(low) if high is None else aten.hardtanh(x, low, high)
 
 
 def _relu6(x):
-    return _hardtanh(x, 0.0, 6.0)
+    return aten.hardtanh(x, 0.0, 6.0)
+
+
+def _squeeze(x, dims):
+    """Leaves dimensions alone that are not one, as PyTorch does and ONNX does not."""
+    ones = [dim for dim in sorted({dim % max(x.dim(), 1) for dim in dims}) if x.dim() and x.shape[dim] == 1]
+    sizes = [size for dim, size in enumerate(x.shape) if dim not in ones]
+    return x.reshape(sizes) if ones else x.clone()
+
+
+def _squeeze_all(x):
+    return _squeeze(x, range(x.dim()))
+
+
+def _squeeze_one(x, dim):
+    return _squeeze(x, [dim])
+
+
+def _amax(x, dims=(), keepdim=False):
+    return aten.amax(x, list(range(x.dim())), keepdim) if not dims else NotImplemented
 
 
 def _leaky_relu(x, slope=0.01):
@@ -204,7 +227,8 @@ def _chunk(x, count, dim=0):
     return _split(x, -(-whole // count), dim) if isinstance(whole, int) else NotImplemented
 
 
-DECOMPOSITIONS = {aten.hardtanh.default: _hardtanh, aten.relu6.default: _relu6,
+DECOMPOSITIONS = {aten.squeeze.default: _squeeze_all, aten.squeeze.dim: _squeeze_one, aten.squeeze.dims: _squeeze,
+                  aten.amax.default: _amax, aten.clamp.default: _clamp, aten.relu6.default: _relu6,
                   aten.leaky_relu.default: _leaky_relu, aten.chunk.default: _chunk,
                   aten.split.Tensor: _split, aten.split_with_sizes.default: _split_with_sizes}
 

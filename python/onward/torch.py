@@ -6,8 +6,7 @@ The training goes on where PyTorch left it, by PyTorch's own formulas. Parameter
 `named_parameters` gives them; tied weights are one tensor. What can't be said exactly is refused by name.
 Dropout keeps its ratio, but its random numbers are Onward's own. A module in training mode is exported with
 the modes of its layers, so that a BatchNorm in evaluation mode stays as it is; one in evaluation mode is
-exported as if `train()` had been called. Learning rate schedulers and gradient clipping are no part of an
-optimizer, and stay behind.
+exported as if `train()` had been called. Gradient clipping is no part of an optimizer, and stays behind.
 """
 
 import contextlib
@@ -19,26 +18,39 @@ from torch import nn
 
 import onward
 from onward import _torch_program as programs
+from onward._torch_arguments import check_loss, check_optimizer, example_inputs, module_of
+from onward._torch_backward import refuse_backward, refuse_hooks
 from onward._torch_graph import (
+    fresh_name,
     name_parameters,
     operations,
     refuse_unknown_operators,
+    separate_names,
     simplify,
     switch_dropout_off,
 )
-from onward._torch_loss import OUTPUT, loss_of
+from onward._torch_loss import loss_of
 from onward._torch_optimizer import optimizer_settings, optimizer_state, trained_parameters
 
 
-def export(model, loss, optimizer, args, *, batch="N", **options):
+def export(model, loss=None, optimizer=None, args=None, *, batch="N", **options):
     """Gives an onward.Model that trains as `optimizer` trains `model`.
 
+    model: a module, or what torch.compile or DataParallel made of one.
     loss: CrossEntropyLoss, NLLLoss, MSELoss or BCEWithLogitsLoss; a step takes the target as `label`.
     optimizer: SGD, Adam, AdamW or Adagrad; its state, where it has any, comes along.
-    args: example inputs, a tuple. Dimension 0 of each is of any size, named `batch`; with None all sizes
-    are fixed. options: for torch.onnx.export, such as input_names or dynamic_shapes.
+    args: example inputs, a tuple or one tensor. Dimension 0 of each is of any size, named `batch`; with None
+    all sizes are fixed. options: for torch.onnx.export, such as input_names or dynamic_shapes.
+
+    A parameter that has one of our names (`label`, `loss`, `step`, `learning_rate`, `output`) keeps it, and ours
+    gives way: Model.names tells by which.
     """
+    model = module_of(model)
+    check_loss(loss)
+    check_optimizer(optimizer)
+    args = example_inputs(model, args)
     refuse_modules(model)
+    refuse_hooks(model, loss)
     trained = trained_parameters(model, optimizer)
     settings = optimizer_settings(optimizer)
     double = _is_double(model)
@@ -50,7 +62,7 @@ def export(model, loss, optimizer, args, *, batch="N", **options):
     if not trained:
         raise onward.Error("nothing would be trained: the module's output depends on none of the optimizer's "
                            "parameters that require a gradient")
-    prepared = onward.prepare(onward.loads(proto), loss=loss_of(loss, proto), freeze=["*"], train=list(trained),
+    prepared = onward.prepare(onward.loads(proto), **loss_of(loss, proto), freeze=["*"], train=list(trained),
                               formula="torch", **programs.batch_norm_settings(program, double), **settings)
     return prepared.with_tensors(optimizer_state(optimizer, trained, prepared))
 
@@ -73,8 +85,6 @@ def refuse_modules(model):
             for setting in ("sparse", "scale_grad_by_freq"):
                 if getattr(module, setting):
                     raise onward.Error(f"{what} with {setting}=True can't be exported")
-        if module._backward_hooks or module._backward_pre_hooks:
-            raise onward.Error(f"{what} has backward hooks, which an ONNX model can't call")
 
 
 def _is_double(model):
@@ -130,24 +140,43 @@ def _export_forward(model, args, batch, options):
 
 def _capture(model, args, options):
     try:
-        with _quiet():
+        with _quiet(), refuse_backward():
             return programs.capture(model, args, options["dynamic_shapes"])
+    except onward.Error:
+        raise
     except Exception as error:
-        raise onward.Error(f"PyTorch can't capture the module for {type(args[0]).__name__} inputs: "
-                           f"{str(error).strip().splitlines()[0]}") from error
+        if "specialized it to be a constant" in str(error):
+            raise onward.Error("the forward pass fixes the size of the batch: pass batch=None, and examples of that size") \
+                from error
+        raise onward.Error(f"PyTorch can't capture the module's forward pass: {_first_line(error)}\n"
+                           "  torch.export.export(module, args) shows all of it") from error
+
+
+def _first_line(error):
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _onnx(model, program, args, options):
     """A captured program as ONNX."""
+    outputs = program.graph_signature.user_outputs
+    if len(outputs) != 1:
+        raise onward.Error(f"the module gives {len(outputs)} tensors, but a loss takes one: wrap it in a module whose "
+                           "forward returns that one")
     program = programs.decomposed(program)
     _refuse_changed_buffers(model, program)
-    with _quiet():
-        # optimize=True would merge equal weights, and fold BatchNorm into convolutions.
-        exported = torch.onnx.export(program, args, dynamo=True, optimize=False, verbose=False, output_names=[OUTPUT],
-                                     **options)
-    proto = exported.model_proto
-    if len(proto.graph.output) != 1:
-        raise onward.Error(f"the module gives {len(proto.graph.output)} tensors: a loss takes one")
+    taken = {name for name, _ in [*model.named_parameters(remove_duplicate=False),
+                                  *model.named_buffers(remove_duplicate=False)]} | set(program.graph_signature.user_inputs)
+    try:
+        with _quiet():
+            # optimize=True would merge equal weights, and fold BatchNorm into convolutions.
+            exported = torch.onnx.export(program, args, dynamo=True, optimize=False, verbose=False,
+                                         **{"output_names": [fresh_name("output", taken)]} | options)
+        separate_names(exported.model.graph)
+        proto = exported.model_proto
+    except Exception as error:
+        raise onward.Error(f"PyTorch's exporter can't write the module as ONNX: {_first_line(error)}\n"
+                           "  torch.onnx.export(module, args, dynamo=True) shows all of it") from error
     name_parameters(proto.graph, model)
     simplify(proto.graph, programs.numbers(program) | programs.numbers(exported.exported_program))
     return proto

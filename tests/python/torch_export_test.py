@@ -324,7 +324,7 @@ REFUSED = {
     "a limit to train": (calls(lambda m, x: torch.clamp(x, min=m.layer.bias)), CROSS_ENTROPY, SGD, "clamp in forward with min="),
     "another type": (calls(lambda m, x: x.softmax(1, dtype=torch.float32)), CROSS_ENTROPY, SGD,
                      "softmax in forward with dtype=torch.float32"),
-    "parts of the batch": (calls(lambda m, x: torch.cat(x.chunk(2)[::-1])), CROSS_ENTROPY, SGD, "SplitToSequence|capture"),
+    "parts of the batch": (calls(lambda m, x: torch.cat(x.chunk(2)[::-1])), CROSS_ENTROPY, SGD, "SplitToSequence|exporter|capture|size of the batch"),
     "decisions by data": (calls(lambda m, x: x if x.sum() > 0 else -x), CROSS_ENTROPY, SGD, "PyTorch can't capture"),
     "several results": (calls(lambda m, x: (x, x)), CROSS_ENTROPY, SGD, "gives 2 tensors"),
     "half precision": (lambda: Mlp().to(torch.bfloat16), CROSS_ENTROPY, SGD, "parameters of torch.bfloat16"),
