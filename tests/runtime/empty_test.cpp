@@ -146,6 +146,44 @@ TEST(EmptyWindowTest, IsRefused) {
   }
 }
 
+/// A number that is a tensor: of no elements, or of more than the one that is read.
+class NumberTest : public testing::TestWithParam<Case> {};
+
+TEST_P(NumberTest, IsRefusedUnlessItIsOne) {
+  const Case& tested = GetParam();
+  EXPECT_NE(planned(case_model(tested, Shapes::erased), inputs_of(tested)).refusal, "");
+  EXPECT_NE(interpreted(case_model(tested, Shapes::erased), inputs_of(tested)).refusal, "");
+}
+
+std::vector<Case> cases_of_numbers() {
+  std::vector<Case> cases;
+  const CaseInput x = f64("x", {2, 4});
+  for (const int64_t count : {0, 4}) {
+    const auto size = static_cast<size_t>(count);
+    const CaseInput number = f64("number", {count}, 0.25, 0.25);
+    const CaseInput integer = i64("number", {count}, std::vector<double>(size, 3.0));
+    const CaseInput zero = i64("zero", std::vector<int64_t>{}, {0});
+    cases.push_back({"Clip from below", "y = Clip(x, number)", {x, number}});
+    cases.push_back({"Clip from above", "y = Clip(x, , number)", {x, number}});
+    cases.push_back({"Dropout", "y = Dropout(x, number, on)", {x, number, boolean("on", {}, {1})}});
+    cases.push_back({"Dropout by",
+                     "y = Dropout(x, , number)",
+                     {x, boolean("number", {count}, std::vector<double>(size, 1.0))}});
+    cases.push_back({"Pad", "y = Pad(x, pads, number)", {x, i64("pads", {1, 0, 0, 0}), number}});
+    cases.push_back(
+        {"Range", "r = Range(zero, number, number)\ny = Cast<to = 11>(r)", {zero, integer}});
+    cases.push_back({"OneHot",
+                     "y = OneHot(labels, number, values)",
+                     {i64("labels", {0, 2}), integer, f64("values", {2})}});
+    cases.push_back({"OneHot of",
+                     "y = OneHot(labels, depth, number)",
+                     {i64("labels", {0, 2}), i64("depth", std::vector<int64_t>{}, {3}), number}});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Numbers, NumberTest, testing::ValuesIn(cases_of_numbers()), test_name);
+
 INSTANTIATE_TEST_SUITE_P(Cases, EmptyTest, testing::ValuesIn(cases_with_dimensions()), test_name);
 
 }  // namespace

@@ -247,6 +247,8 @@ bool is_tiled(const Node& node) {
     if (node.input(i)->type.dtype != (condition ? DType::boolean : from)) return false;
     const auto dims = static_dims(*node.input(i));
     if (!dims || dims->size() > 16) return false;
+    const bool limit = node.op == "Clip" && i > 0;
+    if (limit && checked_element_count(*dims) != 1) return false;
   }
   const auto dims = static_dims(*node.output(0));
   return dims && dims->size() <= 16 && node.inputs().size() <= 16;

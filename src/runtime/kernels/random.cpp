@@ -19,6 +19,9 @@ bool is_f32_or_f64(const Value& value) {
 Reason refuses_dropout(const Node& node) {
   if (!is_f32_or_f64(*node.input(0))) return "neither f32 nor f64";
   if (node.input(1) && !is_f32_or_f64(*node.input(1))) return "a ratio neither f32 nor f64";
+  for (const Value* number : {node.input(1), node.input(2)}) {
+    if (number && checked_element_count(*static_dims(*number)) != 1) return "not one number";
+  }
   return {};
 }
 
