@@ -17,9 +17,9 @@ constexpr size_t kLongestName = 256;
 constexpr size_t kMostElements = 4 * PartialTensor::kMostElements;
 
 /// A node with what is known of its inputs.
-class Operands {
+class KnownOperands {
  public:
-  Operands(const Node& node, size_t output, const KnownData& known)
+  KnownOperands(const Node& node, size_t output, const KnownData& known)
       : node(node), output(output), known_(known) {}
 
   const Node& node;
@@ -81,7 +81,7 @@ std::optional<size_t> normalized_axis(int64_t axis, size_t rank) {
 }
 
 template <Dim (*combine)(const Dim&, const Dim&)>
-Found fold_operands(const Operands& operands, std::optional<DType> result = std::nullopt) {
+Found fold_operands(const KnownOperands& operands, std::optional<DType> result = std::nullopt) {
   // Before opset 7 an `axis` says how to broadcast.
   if (operands.node.attribute("axis")) return std::nullopt;
   const auto tensors = operands.all();
@@ -98,17 +98,17 @@ Found fold_operands(const Operands& operands, std::optional<DType> result = std:
 }
 
 template <Dim (*combine)(const Dim&, const Dim&)>
-Found arithmetic(const Operands& operands) {
+Found arithmetic(const KnownOperands& operands) {
   return fold_operands<combine>(operands);
 }
 
 template <Dim (*holds)(const Dim&, const Dim&)>
-Found comparison(const Operands& operands) {
+Found comparison(const KnownOperands& operands) {
   return fold_operands<holds>(operands, DType::boolean);
 }
 
 template <Dim (*combine)(const Dim&, const Dim&)>
-Found reduce_all(const Operands& operands) {
+Found reduce_all(const KnownOperands& operands) {
   const auto tensor = operands[0];
   auto dims = operands.output_dims(0);
   if (!tensor || !dims || element_count(*dims) != 1 || tensor->elements.empty())
@@ -119,7 +119,7 @@ Found reduce_all(const Operands& operands) {
 }
 
 /// Operators that keep the elements in their order: the inferred type has the new dimensions.
-Found same_elements(const Operands& operands) {
+Found same_elements(const KnownOperands& operands) {
   auto tensor = operands[0];
   auto dims = operands.output_dims(0);
   if (!tensor || !dims || !can_be_partial(tensor->dtype, *dims)) return std::nullopt;
@@ -128,7 +128,7 @@ Found same_elements(const Operands& operands) {
   return tensor;
 }
 
-Found cast(const Operands& operands) {
+Found cast(const KnownOperands& operands) {
   const auto tensor = operands[0];
   const Value* output = operands.node.output(0);
   if (!tensor || !output) return std::nullopt;
@@ -140,7 +140,7 @@ Found cast(const Operands& operands) {
   });
 }
 
-Found shape_of(const Operands& operands) {
+Found shape_of(const KnownOperands& operands) {
   const Value* value = operands.node.input(0);
   if (!value || !value->type.is_tensor() || !value->type.shape) return std::nullopt;
   const Shape& shape = *value->type.shape;
@@ -158,7 +158,7 @@ Found shape_of(const Operands& operands) {
   });
 }
 
-Found size_of(const Operands& operands) {
+Found size_of(const KnownOperands& operands) {
   const Value* value = operands.node.input(0);
   if (!value || !value->type.is_tensor() || !value->type.shape) return std::nullopt;
   const auto count = element_count(*value->type.shape);
@@ -166,7 +166,7 @@ Found size_of(const Operands& operands) {
   return generate(DType::i64, {}, [&](Position) { return Dim::known(*count); });
 }
 
-Found gather(const Operands& operands) {
+Found gather(const KnownOperands& operands) {
   const auto data = operands[0];
   const auto indices = operands[1];
   if (!data || !indices || !indices->all_known()) return std::nullopt;
@@ -206,7 +206,7 @@ Cut cut(int64_t start, int64_t end, int64_t step, int64_t size) {
   return {first, step > 0 ? stride : -stride, length <= 0 ? 0 : (length + stride - 1) / stride};
 }
 
-Found slice(const Operands& operands) {
+Found slice(const KnownOperands& operands) {
   const auto data = operands[0];
   if (!data) return std::nullopt;
   const auto starts = operands.list("starts", 1, {});
@@ -237,7 +237,7 @@ Found slice(const Operands& operands) {
   });
 }
 
-Found concat(const Operands& operands) {
+Found concat(const KnownOperands& operands) {
   const auto tensors = operands.all();
   if (!tensors || tensors->empty()) return std::nullopt;
   std::vector<int64_t> dims = tensors->front().dims;
@@ -261,7 +261,7 @@ Found concat(const Operands& operands) {
   });
 }
 
-Found split(const Operands& operands) {
+Found split(const KnownOperands& operands) {
   const auto data = operands[0];
   auto dims = operands.output_dims(operands.output);
   if (!data || !dims || dims->size() != data->dims.size()) return std::nullopt;
@@ -284,7 +284,7 @@ Found split(const Operands& operands) {
   });
 }
 
-Found expand(const Operands& operands) {
+Found expand(const KnownOperands& operands) {
   const auto data = operands[0];
   auto dims = operands.output_dims(0);
   if (!data || !dims) return std::nullopt;
@@ -294,7 +294,7 @@ Found expand(const Operands& operands) {
                   [&](Position at) { return broadcast_element(*data, at); });
 }
 
-Found where(const Operands& operands) {
+Found where(const KnownOperands& operands) {
   const auto tensors = operands.all();
   if (!tensors || tensors->size() != 3) return std::nullopt;
   auto dims = broadcast_dims(*tensors);
@@ -308,7 +308,7 @@ Found where(const Operands& operands) {
   });
 }
 
-Found constant_of_shape(const Operands& operands) {
+Found constant_of_shape(const KnownOperands& operands) {
   const auto* value = operands.node.get<Tensor>("value");
   auto dims = operands.output_dims(0);
   if (!value || !dims || value->size() != 1 || !can_be_partial(value->dtype(), *dims)) return {};
@@ -316,7 +316,7 @@ Found constant_of_shape(const Operands& operands) {
   return generate(value->dtype(), std::move(*dims), [&](Position) { return element; });
 }
 
-Found range(const Operands& operands) {
+Found range(const KnownOperands& operands) {
   const auto tensors = operands.all();
   if (!tensors || tensors->size() != 3) return std::nullopt;
   for (const PartialTensor& tensor : *tensors) {
@@ -336,7 +336,7 @@ Found range(const Operands& operands) {
   });
 }
 
-Found negate(const Operands& operands) {
+Found negate(const KnownOperands& operands) {
   const auto tensor = operands[0];
   if (!tensor) return std::nullopt;
   return generate(tensor->dtype, tensor->dims, [&](Position at) {
@@ -344,7 +344,7 @@ Found negate(const Operands& operands) {
   });
 }
 
-Found logical_not(const Operands& operands) {
+Found logical_not(const KnownOperands& operands) {
   const auto tensor = operands[0];
   if (!tensor) return std::nullopt;
   return generate(tensor->dtype, tensor->dims, [&](Position at) {
@@ -354,7 +354,7 @@ Found logical_not(const Operands& operands) {
 
 struct Rule {
   std::string_view op;
-  Found (*run)(const Operands&);
+  Found (*run)(const KnownOperands&);
 };
 
 constexpr Rule kRules[] = {
@@ -401,7 +401,7 @@ constexpr Rule kRules[] = {
 std::optional<PartialTensor> propagate(const Node& node, size_t output, const KnownData& known) {
   const auto rule = std::ranges::find(kRules, std::string_view(node.op), &Rule::op);
   if (rule == std::end(kRules)) return std::nullopt;
-  return rule->run(Operands(node, output, known));
+  return rule->run(KnownOperands(node, output, known));
 }
 
 }  // namespace onward
