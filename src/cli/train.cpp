@@ -113,7 +113,7 @@ class Rescue {
 
  private:
   std::string write() {
-    if (find_nan(trainer_.state())) {
+    if (trainer_.find_spoiled()) {
       trainer_.restore_model_state();
       loop_ = kept_;
     }

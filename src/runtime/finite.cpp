@@ -44,17 +44,24 @@ bool is_tame(DType dtype, std::span<const int64_t> dims, const std::byte* elemen
   return true;
 }
 
-void refuse_not_finite(const Checked& checked) {
+std::optional<double> find_not_finite(const Checked& checked) {
   const auto& [name, dtype, dims, elements, old, advice] = checked;
-  if (!is_float(dtype) || is_tame(dtype, dims, elements)) return;
+  if (!is_float(dtype) || is_tame(dtype, dims, elements)) return std::nullopt;
   const Tensor tensor = view_of(dtype, dims, elements);
   const Tensor before = view_of(dtype, dims, old ? old : elements);
   for (int64_t i = 0; i < tensor.size(); ++i) {
     const double number = tensor.number(i);
     if (std::isfinite(number) || (old && !std::isfinite(before.number(i)))) continue;
-    throw Error(fmt::format("'{}' became {}{}{}", name, std::isnan(number) ? NAN : number,
-                            advice.empty() ? "" : ": ", advice));
+    return std::isnan(number) ? NAN : number;
   }
+  return std::nullopt;
+}
+
+void refuse_not_finite(const Checked& checked) {
+  const auto number = find_not_finite(checked);
+  if (!number) return;
+  throw Error(fmt::format("'{}' became {}{}{}", checked.name, *number,
+                          checked.advice.empty() ? "" : ": ", checked.advice));
 }
 
 }  // namespace onward

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -12,8 +13,7 @@ namespace onward {
 /// the range of float32.
 bool is_tame(DType dtype, std::span<const int64_t> dims, const std::byte* elements);
 
-/// Throws an Error with that advice where an element is not finite; with `old`, only where the old
-/// one was.
+/// A tensor that should be finite; with `old`, at least where the old one was.
 struct Checked {
   std::string name;
   DType dtype;
@@ -22,6 +22,9 @@ struct Checked {
   const std::byte* old = nullptr;
   std::string advice = {};
 };
+/// The first element that is not, or nothing.
+std::optional<double> find_not_finite(const Checked& checked);
+/// Throws an Error with the advice where there is one.
 void refuse_not_finite(const Checked& checked);
 
 }  // namespace onward

@@ -106,8 +106,8 @@ class Loop {
         const auto cause = find_not_finite(batches[i], parts[i]);
         if (cause) error.add_context(*cause);
       }
-      if (const auto name = find_nan(trainer_.state())) {
-        error.add_context(fmt::format("'{}' held NaN before it", *name));
+      if (const auto name = trainer_.find_spoiled()) {
+        error.add_context(fmt::format("'{}' was not finite any more before it", *name));
       }
       error.add_context(fmt::format("in step {} (epoch {})", state_.step + 1, state_.epoch + 1));
       throw;
@@ -142,14 +142,19 @@ class Loop {
   /// An update may overflow where its loss did not, which the next loss shows: what is kept here is
   /// then what is left of the work.
   void keep() {
-    if (const auto name = find_nan(trainer_.state())) {
-      throw Error(fmt::format("'{}' holds NaN after step {}", *name, state_.step));
-    }
+    refuse_spoiled();
     trainer_.model();
     options_.on_kept(state_);
   }
 
+  void refuse_spoiled() const {
+    if (const auto name = trainer_.find_spoiled()) {
+      throw Error(fmt::format("'{}' is not finite after step {}", *name, state_.step));
+    }
+  }
+
   void save() {
+    refuse_spoiled();
     options_.checkpoints->save(trainer_, state_);
     options_.on_kept(state_);
     saved_ = state_.step;

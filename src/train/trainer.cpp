@@ -9,6 +9,7 @@
 #include "ir/lift.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
+#include "runtime/finite.h"
 #include "runtime/parallel.h"
 #include "runtime/program.h"
 #include "train/step_parts.h"
@@ -191,6 +192,25 @@ const Model& Trainer::model() {
     }
   });
   return model_;
+}
+
+std::optional<std::string> Trainer::find_spoiled() const {
+  std::optional<std::string> found;
+  for_each_top_level_graph(model_, [&](const Graph& graph, GraphRole) {
+    for (const Value* initializer : graph.initializers()) {
+      const std::string& name = initializer->name();
+      if (found || !state_.has(name)) continue;
+      const Tensor& old = *initializer->tensor();
+      if (find_not_finite({.name = name,
+                           .dtype = old.dtype(),
+                           .dims = old.dims(),
+                           .elements = state_.data(name),
+                           .old = old.bytes().data()})) {
+        found = name;
+      }
+    }
+  });
+  return found;
 }
 
 void Trainer::restore_model_state() {

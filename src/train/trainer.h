@@ -71,7 +71,10 @@ class Trainer {
 
   /// The model with the state that it has now.
   const Model& model();
-  /// Goes back to the state that the model has: that of the last call of model().
+  /// The first state tensor with an element that is not finite now, but was when model() was called
+  /// last.
+  std::optional<std::string> find_spoiled() const;
+  /// Goes back to the state of then.
   void restore_model_state();
   /// Sets an entry of the model's metadata, or removes it where `value` is empty.
   void set_metadata(const std::string& key, const std::string& value);

@@ -257,6 +257,35 @@ def test_a_training_that_ends_badly_keeps_its_last_good_step(tmp_path, kept, old
         assert equal_bits(folder / "checkpoint.onnx", tmp_path / "five.onnx")
 
 
+OVERFLOWING = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+m (float[N,32] x) => (float[N,32] y) <float[32] w = full(1)> { y = Mul(x, w) }
+training_info {
+  algorithm step () => (float loss, float[32] w_new, float T_new) <float T = {0}, float one = {1}, float[32] last = full(5)> {
+    loss = ReduceMean<keepdims = 0>(y)
+    dw = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x"], y = "loss">(w, x)
+    T_new = Add(T, one)
+    left = Sub(last, T_new)
+    change = Div(dw, left)
+    w_new = Sub(w, change)
+  }
+  update_binding { w <- w_new  T <- T_new }
+}"""
+
+
+@pytest.mark.parametrize("more", [[], ["--steps", 5]])
+def test_an_update_that_overflows_costs_no_more_than_the_epoch(tmp_path, more):
+    """Step 5 divides by 0, which is written as the file says, and found by the next loss, or in the end."""
+    (tmp_path / "bad.onnxtxt").write_text(OVERFLOWING)
+    np.savez(tmp_path / "data.npz", x=np.ones((4, 32), np.float32))
+    train = ["train", tmp_path / "bad.onnxtxt", "--data", tmp_path / "data.npz", "--batch", 2]
+    done(*train, "--epochs", 2, "-o", tmp_path / "four.onnx")
+    out = tmp_path / "out.onnx"
+    result = onward(*train, "--epochs", 4, *more, "-o", out)
+    assert result.returncode == 1 and "'w' " in result.stderr and "not finite" in result.stderr
+    assert f"the model after step 4 is in '{out}'" in result.stderr
+    assert equal_bits(out, tmp_path / "four.onnx")
+
+
 def test_every_epoch_has_an_order_of_its_own(tmp_path):
     (tmp_path / "still.onnxtxt").write_text(BAD_STEP.replace("LAST", "1e6").replace("{0.1}", "{0}"))
     np.savez(tmp_path / "data.npz", x=np.arange(10, dtype=np.float32))
