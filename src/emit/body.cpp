@@ -4,15 +4,15 @@
 
 #include <numeric>
 
+#include "emit/snippets.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 
 namespace onward::emit {
 namespace {
 
-constexpr std::string_view kModules[] = {"F",    "HERE",    "itertools", "json", "keras", "layers",
-                                         "load", "main",    "math",      "nn",   "np",    "ops",
-                                         "os",   "pathlib", "save",      "torch"};
+constexpr std::string_view kModules[] = {"F",  "itertools", "keras", "layers", "math",
+                                         "nn", "np",        "ops",   "torch"};
 
 /// Fewer than three dimensions have the same order in both forms.
 Form effective(const Value* value, Form form) {
@@ -42,7 +42,9 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& permutation) {
   return result;
 }
 
-Body::Body(SourceContext& context) : context_(context), names_(kModules) {}
+Body::Body(SourceContext& context) : context_(context), names_(kModules) {
+  for (const std::string_view function : snippet_names()) names_.reserve(function);
+}
 
 std::string Body::add_argument(const Value* value) { return declare(value, Form::plain); }
 

@@ -274,7 +274,7 @@ std::string job_text(const std::string& name, const Job& job, const std::string&
 }  // namespace
 
 std::string keras_source(const SourceParts& parts) {
-  const std::string name = class_name(parts.graph->name, "Model");
+  const std::string name(kClassName);
   std::string code = KerasClass(parts, name).text();
   parts.module->throw_if_refused();
   auto& snippets = parts.module->context().snippets;
@@ -285,15 +285,17 @@ std::string keras_source(const SourceParts& parts) {
                     : fmt::format(kLoadAndSave, name, floatx) + fmt::format(kReadAndWrite, "", "");
   code = snippet_source(Target::keras, snippets) + "\n\n" + code;
   static constexpr std::string_view kModules[] = {"itertools", "math", "os"};
-  return fmt::format(
-      "\"\"\"{}: {} in Keras, written by Onward.\n\nNeeds keras with a backend, numpy and "
-      "safetensors. Arguments and results have the order of dimensions of the ONNX model; inside, "
-      "images\nhave their channels last.\n\"\"\"\n\n"
+  const std::string imports = fmt::format(
       "{}import pathlib\n{}\nimport keras\nimport numpy as np\n"
       "from keras import {}ops\nfrom safetensors.numpy import load_file, save_file\n\n"
-      "HERE = pathlib.Path(__file__).resolve().parent\n{}",
-      name, parts.model_file, imports_used(code, kModules), parts.job ? "import uuid\n" : "",
-      code.find("layers.") == std::string::npos ? "" : "layers, ", code);
+      "HERE = pathlib.Path(__file__).resolve().parent\n",
+      imports_used(code, kModules), parts.job ? "import uuid\n" : "",
+      code.find("layers.") == std::string::npos ? "" : "layers, ");
+  const std::string first = first_lines(
+      parts, "Keras",
+      "Needs keras with a backend, numpy and safetensors. Arguments and results have the order of "
+      "dimensions of the ONNX model; inside, images\nhave their channels last.");
+  return with_class_name(first + imports + code, class_name(parts.graph->name, "Model"));
 }
 
 }  // namespace onward::emit

@@ -11,13 +11,17 @@
 namespace onward::emit {
 namespace {
 
+// Keywords, and the functions that expressions of ours may call.
 constexpr std::string_view kPythonWords[] = {
-    "False",    "None",   "True",     "and",   "as",     "assert", "async",    "await", "bool",
-    "break",    "class",  "continue", "def",   "del",    "dict",   "elif",     "else",  "except",
-    "finally",  "float",  "for",      "from",  "global", "if",     "import",   "in",    "int",
-    "is",       "lambda", "len",      "list",  "max",    "min",    "nonlocal", "not",   "or",
-    "pass",     "print",  "raise",    "range", "return", "self",   "slice",    "str",   "sum",
-    "training", "try",    "tuple",    "type",  "while",  "with",   "yield",    "zip"};
+    "False",    "None",       "True",     "abs",    "all",       "and",    "any",      "as",
+    "assert",   "async",      "await",    "bool",   "break",     "class",  "continue", "def",
+    "del",      "dict",       "elif",     "else",   "enumerate", "except", "finally",  "float",
+    "for",      "from",       "getattr",  "global", "if",        "import", "in",       "int",
+    "is",       "isinstance", "lambda",   "len",    "list",      "map",    "max",      "min",
+    "nonlocal", "not",        "or",       "pass",   "pow",       "print",  "raise",    "range",
+    "return",   "reversed",   "round",    "self",   "set",       "slice",  "sorted",   "str",
+    "sum",      "super",      "training", "try",    "tuple",     "type",   "while",    "with",
+    "yield",    "zip"};
 
 bool is_letter_or_digit(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 && static_cast<unsigned char>(c) < 128;
@@ -67,6 +71,7 @@ std::string class_name(std::string_view text, std::string_view fallback) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) {
     return std::string(fallback);
   }
+  if (std::ranges::find(kPythonWords, name) != std::end(kPythonWords)) name += fallback;
   return name;
 }
 

@@ -16,7 +16,8 @@ namespace onward::emit {
 /// A name that Python accepts: other characters become underscores.
 std::string identifier(std::string_view text);
 
-/// "mnist_cnn" and "mnist-cnn" become "MnistCnn"; `fallback` where no letter is left.
+/// "mnist_cnn" and "mnist-cnn" become "MnistCnn"; `fallback` where no letter is left, or for
+/// "none", "NoneModel".
 std::string class_name(std::string_view text, std::string_view fallback);
 
 /// Gives out names of one scope, each once.

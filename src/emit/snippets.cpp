@@ -386,6 +386,12 @@ void add_with_needs(const Snippet& snippet, std::set<std::string_view>& all) {
 
 }  // namespace
 
+std::vector<std::string_view> snippet_names() {
+  std::vector<std::string_view> names;
+  for (const Snippet& snippet : kSnippets) names.push_back(snippet.name);
+  return names;
+}
+
 std::string snippet_source(Target target, const std::set<std::string>& names) {
   std::set<std::string_view> all;
   for (const std::string& name : names) add_with_needs(find(name), all);

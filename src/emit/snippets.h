@@ -11,4 +11,7 @@ namespace onward::emit {
 /// that they need themselves included, each before its first use.
 std::string snippet_source(Target target, const std::set<std::string>& names);
 
+/// What all of them are called.
+std::vector<std::string_view> snippet_names();
+
 }  // namespace onward::emit

@@ -3,6 +3,49 @@
 #include <fmt/format.h>
 
 namespace onward::emit {
+namespace {
+
+bool is_word_character(char c) {
+  return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool begins = at == 0 || !is_word_character(text[at - 1]);
+    if (begins && (end == text.size() || !is_word_character(text[end]))) return true;
+  }
+  return false;
+}
+
+/// What a string in three quotes can hold as it is.
+std::string in_docstring(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    const bool ends_it = c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32;
+    safe += ends_it ? '_' : c;
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string with_class_name(std::string code, const std::string& wanted) {
+  std::string name = wanted;
+  for (int i = 1; has_word(code, name); ++i) {
+    name = fmt::format("{}Model{}", wanted, i == 1 ? "" : std::to_string(i));
+  }
+  for (size_t at = code.find(kClassName); at != std::string::npos; at = code.find(kClassName, at)) {
+    code.replace(at, kClassName.size(), name);
+  }
+  return code;
+}
+
+std::string first_lines(const SourceParts& parts, std::string_view framework,
+                        std::string_view more) {
+  return fmt::format("\"\"\"{}: {} in {}, written by Onward.\n\n{}\n\"\"\"\n\n", kClassName,
+                     in_docstring(parts.model_file), framework, more);
+}
 
 std::vector<const Value*> real_inputs(const Graph& graph) {
   std::vector<const Value*> inputs;

@@ -36,4 +36,14 @@ std::string indented(const std::vector<std::string>& lines, int depth);
 /// "import math" and the like, one a line, for those of `modules` that the text uses.
 std::string imports_used(std::string_view text, std::span<const std::string_view> modules);
 
+/// Stands for the class's name in a source, until `with_class_name` gives it one.
+inline constexpr std::string_view kClassName = "@Class@";
+
+/// The code with the class called as near to `wanted` as nothing else in it is called.
+std::string with_class_name(std::string code, const std::string& wanted);
+
+/// The first lines of model.py: what it is, and what it was written from.
+std::string first_lines(const SourceParts& parts, std::string_view framework,
+                        std::string_view more);
+
 }  // namespace onward::emit

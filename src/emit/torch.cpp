@@ -289,7 +289,7 @@ std::string job_text(const std::string& name, const Job& job, std::set<std::stri
 }  // namespace
 
 std::string torch_source(const SourceParts& parts) {
-  const std::string name = class_name(parts.graph->name, "Model");
+  const std::string name(kClassName);
   std::string code = TorchClass(parts, name).text();
   parts.module->throw_if_refused();
   auto& snippets = parts.module->context().snippets;
@@ -298,13 +298,14 @@ std::string torch_source(const SourceParts& parts) {
                     : fmt::format(kLoadAndSave, name) + fmt::format(kWrite, "", "");
   code = snippet_source(Target::torch, snippets) + "\n\n" + code;
   static constexpr std::string_view kModules[] = {"itertools", "math", "os"};
-  return fmt::format(
-      "\"\"\"{}: {} in PyTorch, written by Onward.\n\nNeeds torch and safetensors.\n\"\"\"\n\n"
+  const std::string imports = fmt::format(
       "{}import pathlib\n{}\nimport torch\n{}"
       "from safetensors.torch import load_file, save_file\nfrom torch import nn\n\n"
-      "HERE = pathlib.Path(__file__).resolve().parent\n{}",
-      name, parts.model_file, imports_used(code, kModules), parts.job ? "import uuid\n" : "",
-      code.find("F.") == std::string::npos ? "" : "import torch.nn.functional as F\n", code);
+      "HERE = pathlib.Path(__file__).resolve().parent\n",
+      imports_used(code, kModules), parts.job ? "import uuid\n" : "",
+      code.find("F.") == std::string::npos ? "" : "import torch.nn.functional as F\n");
+  const std::string first = first_lines(parts, "PyTorch", "Needs torch and safetensors.");
+  return with_class_name(first + imports + code, class_name(parts.graph->name, "Model"));
 }
 
 }  // namespace onward::emit
