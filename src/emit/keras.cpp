@@ -25,6 +25,28 @@ bool has_other_floats(const Graph& graph, DType main_float) {
   });
 }
 
+constexpr std::string_view kSteps = R"(
+    def train_step(self, *arguments):
+        return self.step(super().train_step, arguments)
+
+    def test_step(self, *arguments):
+        return self.step(super().test_step, arguments)
+
+    def step(self, step, arguments):
+        """In a step of Keras, `call` gives what the loss reads, also where nothing is trained."""
+        self.in_step = True
+        try:
+            return step(*arguments)
+        finally:
+            self.in_step = False
+)";
+
+constexpr std::string_view kMetrics = R"(
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Metrics read what the model gives{1}."""
+        return super().compute_metrics(x, y, {0}, sample_weight)
+)";
+
 class KerasClass {
  public:
   KerasClass(const SourceParts& parts, std::string name)
@@ -35,6 +57,7 @@ class KerasClass {
     const std::string call = call_text();
     std::string text = fmt::format("class {}(keras.Model):\n", name_);
     text += "    def __init__(self):\n        super().__init__(" + init_options() + ")\n";
+    if (call.find("self.in_step") != std::string::npos) text += "        self.in_step = False\n";
     text += indented(layer_lines(), 2);
     text += "\n    def build(self, input_shape=None):\n" + indented(build_lines(), 2);
     text += "\n" + call;
@@ -53,31 +76,59 @@ class KerasClass {
     return options;
   }
 
-  /// The functions that compute: what the loss reads has one of its own where it is no result.
+  /// The functions that compute: where the loss reads no result of the model, results are computed
+  /// from what it reads by a function of their own, which metrics need too.
   std::string call_text() {
     const std::vector<const Value*> results(graph_.outputs().begin(), graph_.outputs().end());
-    if (!job_ || job_->predictions == results) return function_text("call", {}, results);
+    if (!job_ || job_->predictions == results) {
+      Body body(module_.context());
+      const std::string arguments = call_arguments(body);
+      return function_text("call", arguments, body, results);
+    }
     if (job_->predictions.size() != 1) {
       throw Error("a loss of Keras reads one prediction; torch takes more");
     }
     const Value* read = job_->predictions[0];
-    return function_text("what_the_loss_reads", {}, job_->predictions) + "\n" +
-           function_text("call", read, results) +
-           "\n    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, "
-           "training=True):\n"
-           "        if not training:\n"
-           "            y_pred = self.what_the_loss_reads(x)\n"
-           "        return super().compute_loss(x, y, y_pred, sample_weight, training)\n";
+    Body body(module_.context());
+    const std::string arguments = call_arguments(body);
+    module_.write(body, job_->predictions);
+    const std::string variable = body.tensor(read);
+    body.add_line("if training or self.in_step:");
+    body.add_line(fmt::format("    return {}  # what the loss reads", variable));
+    const bool follow = follow_from(read, results);
+    std::string text;
+    if (follow) {
+      body.add_line(fmt::format("return self.results({})", variable));
+      text = fmt::format("    def call({}):\n{}", arguments, indented(body.lines(), 2));
+      Body rest(module_.context());
+      const std::string argument = rest.add_argument(read);
+      text += "\n" + function_text("results", "self, " + argument, rest, results);
+    } else {
+      text = function_text("call", arguments, body, results);
+    }
+    text += kSteps;
+    const std::string all = follow ? "self.results(y_pred)" : "self(x)";
+    return text + fmt::format(kMetrics, results.size() == 1 ? all : all + "[0]",
+                              follow ? "" : ", as it does by itself");
   }
 
-  /// A function that gives `results`. Where `read` is given, it is computed first, by its own
-  /// function, and is all that is given in training.
-  std::string function_text(std::string_view function, const Value* read,
-                            const std::vector<const Value*>& results) {
-    Body body(module_.context());
-    const auto inputs = real_inputs(graph_);
+  /// Whether results can be computed from one value, without the model's inputs.
+  bool follow_from(const Value* read, const std::vector<const Value*>& results) const {
+    std::vector<const Value*> open = results;
+    while (!open.empty()) {
+      const Value* value = open.back();
+      open.pop_back();
+      if (!value || value == read || module_.context().known->find(value)) continue;
+      if (!value->producer() && !value->initializer()) return false;
+      if (!value->producer()) continue;
+      for (const Value* input : value->producer()->inputs()) open.push_back(input);
+    }
+    return true;
+  }
+
+  std::string call_arguments(Body& body) const {
     std::vector<std::string> names;
-    for (const Value* input : inputs) names.push_back(body.add_argument(input));
+    for (const Value* input : real_inputs(graph_)) names.push_back(body.add_argument(input));
     std::string arguments = "self";
     if (names.size() == 1) {
       arguments += ", " + names[0];
@@ -86,15 +137,12 @@ class KerasClass {
       arguments += ", inputs";
       body.add_line(fmt::format("{} = inputs", fmt::join(names, ", ")));
     }
-    if (asks_for_training()) arguments += ", training=False";
-    if (read) {
-      const std::string variable = body.declare(read, Form::plain);
-      body.add_line(fmt::format("{} = self.what_the_loss_reads({}{})", variable,
-                                names.size() == 1 ? names[0] : "inputs",
-                                asks_for_training() ? ", training=training" : ""));
-      body.add_line("if training:");
-      body.add_line("    return " + variable);
-    }
+    return arguments + (asks_for_training() ? ", training=False" : "");
+  }
+
+  /// A function that gives `results`, of which the body may have some already.
+  std::string function_text(std::string_view function, const std::string& arguments, Body& body,
+                            const std::vector<const Value*>& results) {
     module_.write(body, results);
     std::vector<std::string> given;
     for (const Value* result : results) given.push_back(body.tensor(result));
@@ -256,16 +304,11 @@ std::string job_text(const std::string& name, const Job& job, const std::string&
   std::string text =
       fmt::format("\nSLOTS = ({}{})  # what the optimizer keeps for each parameter\n\n",
                   fmt::join(slots, ", "), slots.size() == 1 ? "," : "");
-  const std::string call = loss.definition.empty() ? loss.expression : "loss";
-  if (!loss.definition.empty()) {
-    text += "\n" + loss.definition + "\n";
-    const size_t at = text.find("def loss_function(");
-    text.replace(at, 18, "def loss(");
-  }
+  if (!loss.definition.empty()) text += "\n" + loss.definition + "\n";
   if (!optimizer.definition.empty()) text += "\n" + optimizer.definition + "\n";
   const std::string rate = python_float(job.learning_rate.value.number(0));
   const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor), rate);
-  text += fmt::format(kLoadAndSaveJob, name, constructor, call,
+  text += fmt::format(kLoadAndSaveJob, name, constructor, loss.expression,
                       job.step ? ", \"step\": optimizer.iterations" : "", floatx,
                       optimizer.only_on_tensorflow ? kOnTensorFlow : "");
   return text + fmt::format(kReadAndWrite, ", mark", ", metadata=mark");

@@ -36,6 +36,17 @@ std::string constant_text(Target target, const Tensor& tensor) {
              : fmt::format("ops.convert_to_tensor({}, dtype=\"{}\")", list, dtype);
 }
 
+// Keras gives a plain function labels and predictions that it has brought to the same rank; a Loss
+// gets them as they are.
+constexpr std::string_view kKerasLoss = R"(class Loss(keras.losses.Loss):
+    def call(self, {}):
+{}        return {}
+)";
+
+constexpr std::string_view kTorchLoss = R"(def loss_function({}):
+{}    return {}
+)";
+
 /// The loss's nodes as a function of what it reads.
 std::string function_text(Target target, const Job& job, std::set<std::string>& snippets) {
   const Graph& graph = *job.step_graph.graph;
@@ -72,18 +83,8 @@ std::string function_text(Target target, const Job& job, std::set<std::string>& 
 
   std::vector<std::string> refusals;
   const Value* results[] = {job.loss_value};
-  std::unordered_set<const Node*> wanted;
   // Only the nodes between what is read and the loss.
-  std::vector<const Value*> open = {job.loss_value};
-  while (!open.empty()) {
-    const Value* value = open.back();
-    open.pop_back();
-    if (!value || body.has(value) || !value->producer()) continue;
-    if (!wanted.insert(value->producer()).second) continue;
-    for (const Value* input : value->producer()->inputs()) open.push_back(input);
-  }
-  for (const Node* node : needed_nodes(graph, results, known)) {
-    if (!wanted.contains(node)) continue;
+  for (const Node* node : needed_nodes(graph, results, known, body)) {
     try {
       write_call(*node, body);
     } catch (const Error& error) {
@@ -97,9 +98,11 @@ std::string function_text(Target target, const Job& job, std::set<std::string>& 
     throw Error(fmt::format("{} can't say this loss exactly:\n  {}", name(target),
                             fmt::join(refusals, "\n  ")));
   }
+  const std::string result = body.tensor(job.loss_value);
   snippets.merge(context.snippets);
-  return fmt::format("def loss_function({}):\n{}    return {}\n", fmt::join(first, ", "),
-                     indented(body.lines(), 1), body.tensor(job.loss_value));
+  const bool is_torch = target == Target::torch;
+  return fmt::format(fmt::runtime(is_torch ? kTorchLoss : kKerasLoss), fmt::join(first, ", "),
+                     indented(body.lines(), is_torch ? 1 : 2), result);
 }
 
 /// Whether Keras would take what the value is computed from for logits: its losses look through a
@@ -113,7 +116,8 @@ bool keras_looks_through(const Value* value) {
 }
 
 LossText written(Target target, const Job& job, std::set<std::string>& snippets) {
-  return {function_text(target, job, snippets), "loss_function"};
+  return {function_text(target, job, snippets),
+          target == Target::torch ? "loss_function" : "Loss()"};
 }
 
 }  // namespace
@@ -150,6 +154,8 @@ LossText keras_loss(const Job& job, std::set<std::string>& snippets) {
       }
       return {{}, "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"};
     case LossKind::mse:
+      // It would bring labels to the rank of predictions, where that is not what they have.
+      if (!rank(job.predictions[0])) return written(Target::keras, job, snippets);
       return {{}, "keras.losses.MeanSquaredError()"};
     case LossKind::bce_with_logits:
       if (!reads_logits) return written(Target::keras, job, snippets);

@@ -166,9 +166,7 @@ void Module::write_node(const Node& node, Body& body) {
 }
 
 void Module::write(Body& body, std::span<const Value* const> results) {
-  for (const Node* node : needed_nodes(graph_, results, known_)) {
-    if (!node->output(0) || !body.has(node->output(0))) write_node(*node, body);
-  }
+  for (const Node* node : needed_nodes(graph_, results, known_, body)) write_node(*node, body);
 }
 
 void Module::throw_if_refused() const {

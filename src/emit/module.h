@@ -106,8 +106,9 @@ Layer keras_layer(const Pattern& pattern, const TrainingFacts& training, SourceC
 /// Says one node as a call, and gives its results their names.
 void write_call(const Node& node, Body& body);
 
-/// The nodes of a graph that values need, in order; what is known needs none.
+/// The nodes of a graph that values need, in order; what is known, or the body has already, needs
+/// none.
 std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value* const> results,
-                                      const Known& known);
+                                      const Known& known, const Body& body);
 
 }  // namespace onward::emit

@@ -71,13 +71,13 @@ bool is_name(std::string_view text) {
 }  // namespace
 
 std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value* const> results,
-                                      const Known& known) {
+                                      const Known& known, const Body& body) {
   std::unordered_set<const Node*> needed;
   std::vector<const Value*> open(results.begin(), results.end());
   while (!open.empty()) {
     const Value* value = open.back();
     open.pop_back();
-    if (!value || !value->producer() || known.find(value)) continue;
+    if (!value || !value->producer() || known.find(value) || body.has(value)) continue;
     if (!needed.insert(value->producer()).second) continue;
     for (const Value* input : value->producer()->inputs()) open.push_back(input);
   }

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from keras import ops
+from safetensors.numpy import save_file
 
-from emitted import module_of
-from jobs import OPTIMIZERS, TABLE, relay, taken_back_exactly
+from emitted import module_of, onward
+from jobs import OPTIMIZERS, TABLE, assert_same_state, prepared, relay, steps_of, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -24,11 +25,14 @@ def train(folder, made):
 def check(tmp_path, options, **more):
     expected, made = relay(tmp_path, "keras", options, **more)
     losses = train(tmp_path / "keras", made)
-    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE[more.get("dtype", "double")])
+    dtype = more.get("dtype", "double")
+    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE[dtype])
+    if dtype == "double":
+        assert_same_state(tmp_path, "keras", 1e-8)
     taken_back_exactly(tmp_path, "keras")
 
 
-@pytest.mark.parametrize("kind, formula", OPTIMIZERS, ids="-".join)
+@pytest.mark.parametrize("kind, formula", OPTIMIZERS)
 def test_optimizers(tmp_path, kind, formula):
     variance = "unbiased" if formula == "torch" else "biased"
     check(tmp_path, ["--optimizer", kind, "--formula", formula, "--lr", "0.02", "--bn", "batch",
@@ -85,3 +89,57 @@ def test_evaluation_reads_logits(tmp_path):
     probabilities = ops.convert_to_numpy(model(image))
     expected = -np.log(probabilities[np.arange(5), label]).mean()
     np.testing.assert_allclose(model.evaluate(image, label, verbose=0), expected, rtol=1e-9)
+
+
+def test_metrics_read_probabilities(tmp_path):
+    """Though the loss reads logits; and the body is computed once."""
+    relay(tmp_path, "keras", ["--optimizer", "sgd", "--lr", "0"])
+    module = module_of(tmp_path / "keras")
+    model, loss_function, optimizer = module.load()
+    model.compile(optimizer=optimizer, loss=loss_function, metrics=["sparse_categorical_accuracy", largest])
+    image = np.random.default_rng(1).normal(size=(6, 2, 8, 8))
+    label = np.array([0, 1, 2, 1, 0, 2])
+    probabilities = ops.convert_to_numpy(model(image))
+    history = model.fit(image, label, batch_size=3, verbose=0, validation_data=(image, label)).history
+    for prefix in ("", "val_"):
+        np.testing.assert_allclose(history[prefix + "largest"], probabilities.max(-1).mean(), rtol=1e-9)
+        np.testing.assert_allclose(history[prefix + "sparse_categorical_accuracy"],
+                                   (probabilities.argmax(-1) == label).mean(), rtol=1e-9)
+    np.testing.assert_allclose(model.predict(image, verbose=0), probabilities, rtol=1e-9)
+    text = (tmp_path / "keras/model.py").read_text()
+    assert text.count("self.head(") == 1
+
+
+def largest(label, prediction):
+    return ops.max(prediction, axis=-1)
+
+
+# A prediction of one column, and labels that are a row: their difference is a table.
+COLUMN = """
+<ir_version: 8, opset_import: ["" : 17]>
+column ({type}[N,2,8,8] image) => ({type}[N,1] scores) <{type}[128,1] weight = normal(1, 0.1)>
+{{
+  flat = Flatten(image)
+  scores = MatMul(flat, weight)
+}}
+"""
+TABLE_LOSS = """
+<ir_version: 8, opset_import: ["" : 17]>
+sum_of_squares (double[N,1] scores, double[M] label) => (double loss)
+{ difference = Sub(scores, label) squares = Mul(difference, difference) loss = ReduceSum<keepdims = 0>(squares) }
+"""
+
+
+def test_labels_keep_their_shape(tmp_path):
+    """Keras would make a column of labels in a row, for a loss that is a plain function."""
+    (tmp_path / "loss.onnxtxt").write_text(TABLE_LOSS)
+    job = prepared(tmp_path, "--loss", tmp_path / "loss.onnxtxt", "--optimizer", "sgd", "--lr", "0.001", "--train", "weight",
+                   network=COLUMN)
+    random = np.random.default_rng(3)
+    made = [{"image": random.normal(size=(4, 2, 8, 8)), "label": random.normal(size=4)} for _ in range(5)]
+    data = tmp_path / "data.safetensors"
+    save_file({f"{i}.{name}": array for i, batch in enumerate(made) for name, array in batch.items()}, data)
+    onward("export", job, "--to", "keras", "-o", tmp_path / "keras")
+    expected = steps_of(job, data, 5, tmp_path / "ahead")
+    np.testing.assert_allclose(train(tmp_path / "keras", made), expected, rtol=1e-8)
+    assert_same_state(tmp_path, "keras", 1e-8)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from emitted import module_of
-from jobs import OPTIMIZERS, TABLE, relay, taken_back_exactly
+from jobs import OPTIMIZERS, TABLE, assert_same_state, relay, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -28,15 +28,22 @@ def train(folder, made):
 def check(tmp_path, options, **more):
     expected, made = relay(tmp_path, "torch", options, **more)
     losses = train(tmp_path / "torch", made)
-    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE[more.get("dtype", "double")])
+    dtype = more.get("dtype", "double")
+    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE[dtype])
+    if dtype == "double":
+        assert_same_state(tmp_path, "torch", 1e-8)
     taken_back_exactly(tmp_path, "torch")
 
 
-@pytest.mark.parametrize("kind, formula", OPTIMIZERS, ids="-".join)
+@pytest.mark.parametrize("kind, formula", OPTIMIZERS)
 def test_optimizers(tmp_path, kind, formula):
     variance = "unbiased" if formula == "torch" else "biased"
     check(tmp_path, ["--optimizer", kind, "--formula", formula, "--lr", "0.02", "--bn", "batch",
                      "--bn-variance", variance, *OPTIMIZERS[kind, formula]])
+
+
+def test_adamw_without_decay(tmp_path):
+    check(tmp_path, ["--optimizer", "adamw", "--weight-decay", "0"])
 
 
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])
