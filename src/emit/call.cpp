@@ -41,17 +41,27 @@ std::optional<std::vector<int64_t>> Call::known(size_t index) const {
   return body_.context().known->integers(value);
 }
 
+// Layers, fit and predict run in graphs, where tensors have no numbers yet.
+void Call::throw_unknown(size_t index) const {
+  throw Error(fmt::format("its input '{}' is only known when it runs; make it a constant",
+                          node_.input(index)->name()));
+}
+
 std::string Call::ints(size_t index) const {
   if (const auto numbers = known(index)) return python_tuple(*numbers);
   if (target() == Target::torch) return fmt::format("{}.tolist()", plain(index));
-  return fmt::format("ops.convert_to_numpy({}).tolist()", plain(index));
+  throw_unknown(index);
+}
+
+std::string Call::sizes(size_t index) const {
+  return target() == Target::torch || known(index) ? ints(index) : plain(index);
 }
 
 std::string Call::scalar(size_t index) const {
   const Tensor* number = body_.context().known->find(node_.input(index));
   if (number && number->size() == 1) return python_element(*number, 0);
   if (target() == Target::torch) return fmt::format("{}.item()", plain(index));
-  return fmt::format("ops.convert_to_numpy({}).item()", plain(index));
+  throw_unknown(index);
 }
 
 size_t Call::rank(size_t index) const {

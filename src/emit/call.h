@@ -34,9 +34,12 @@ class Call {
 
   /// The integers of an input where the model fixes them.
   std::optional<std::vector<int64_t>> known(size_t index) const;
-  /// The same as Python has it, "(1, 2)", or an expression that finds them at run time.
+  /// The same as Python has it, "(1, 2)", or an expression that finds them at run time, for torch;
+  /// throws Error for Keras, in whose graphs tensors have no numbers.
   std::string ints(size_t index) const;
-  /// A single number, known or found at run time: "3" or "int(depth)".
+  /// The same for sizes, which Keras also takes as a tensor.
+  std::string sizes(size_t index) const;
+  /// A single number, as `ints`: "3" or "depth.item()".
   std::string scalar(size_t index) const;
 
   /// The rank of an input; throws Error where the model does not say it.
@@ -58,6 +61,8 @@ class Call {
   std::string function(std::string_view snippet) const;
 
  private:
+  [[noreturn]] void throw_unknown(size_t index) const;
+
   const Node& node_;
   Body& body_;
   Form form_;

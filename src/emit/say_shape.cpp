@@ -56,7 +56,7 @@ std::string torch_constant_of_shape(const Call& c) {
 
 std::string keras_constant_of_shape(const Call& c) {
   const auto* given = c.node().get<Tensor>("value");
-  return fmt::format("ops.full({}, {}, dtype={})", c.ints(0),
+  return fmt::format("ops.full({}, {}, dtype={})", c.sizes(0),
                      given ? python_element(*given, 0) : "0.0", c.dtype_name(c.result_dtype()));
 }
 
@@ -74,9 +74,9 @@ std::string keras_expand(const Call& c) {
     return fmt::format("ops.broadcast_to({}, {})", c.in(0), python_tuple(dims));
   }
   if (c.dtype(0) == DType::boolean) {
-    return fmt::format("ops.logical_and({}, ops.ones({}, dtype=\"bool\"))", c.in(0), c.ints(1));
+    return fmt::format("ops.logical_and({}, ops.ones({}, dtype=\"bool\"))", c.in(0), c.sizes(1));
   }
-  return fmt::format("{} * ops.ones({}, dtype={})", c.in(0), c.ints(1), c.dtype_name(c.dtype(0)));
+  return fmt::format("{} * ops.ones({}, dtype={})", c.in(0), c.sizes(1), c.dtype_name(c.dtype(0)));
 }
 
 std::string torch_flatten(const Call& c) {

@@ -51,6 +51,15 @@ const Case kCases[] = {
          {f64("x", {2, 5}), i64("lengths", {2, 3})}}
         .giving({"y", "z"}),
     {"Split without its first part", "\"\", y = Split<num_outputs = 2>(x)", {f64("x", {4, 3})}},
+    // Along the first axis by default: another one would give other sizes.
+    Case{"Split by lengths, of the axis by default",
+         "y, z = Split(x, lengths)",
+         {f64("x", {5, 2, 5}), i64("lengths", {2, 3})}}
+        .giving({"y", "z"}),
+    Case{"Split unevenly, of the axis by default",
+         "y, z = Split<num_outputs = 2>(x)",
+         {f64("x", {3, 4, 4})}}
+        .giving({"y", "z"}),
     {"Split in part", "z, y = Split<num_outputs = 2>(x)", {f64("x", {4, 3})}},
     Case{"OneHot",
          "y = OneHot(i, depth, values)",

@@ -75,6 +75,10 @@ const Case kCases[] = {
     {"LayerNormalization",
      "y = LayerNormalization(x, scale, bias)",
      {f64("x", {3, 5}), f64("scale", {5}), f64("bias", {5})}},
+    // Of three dimensions, the last one is not also the second.
+    {"LayerNormalization of the axis by default",
+     "y = LayerNormalization(x, scale, bias)",
+     {f64("x", {3, 2, 4}), f64("scale", {4}), f64("bias", {4})}},
     {"LayerNormalization axis 1",
      "y = LayerNormalization<axis = 1, epsilon = 0.1>(x, scale)",
      {f64("x", {3, 2, 4}), f64("scale", {2, 4})}},

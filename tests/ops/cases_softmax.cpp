@@ -9,7 +9,9 @@ const Case kCases[] = {
     {"Softmax axis 1 of 3", "y = Softmax<axis = 1>(x)", {f64("x", {2, 3, 4})}},
     Case{"Softmax bad axis", "y = Softmax<axis = 7>(x)", {f64("x", {4, 5})}}.refused(
         "axis 7 is out of range for rank 2"),
+    {"Softmax of the axis by default", "y = Softmax(x)", {f64("x", {2, 3, 4})}},
     {"LogSoftmax", "y = LogSoftmax(x)", {f64("x", {4, 5})}},
+    {"LogSoftmax of the axis by default", "y = LogSoftmax(x)", {f64("x", {2, 3, 4})}},
     {"LogSoftmax axis 0", "y = LogSoftmax<axis = 0>(x)", {f64("x", {4, 5})}},
 };
 
