@@ -94,17 +94,17 @@ def optimizer_state(optimizer, trained, prepared):
         raise onward.Error(f"parameter '{begun[0]}' has optimizer state and '{rest}' has none: steps count for all")
     if not begun:
         return {}
-    names = prepared.names
+    training = prepared.training[0]
     tensors = {}
     for name, state in states.items():
         for key, value in state.items():
             if key == "step":
                 continue
-            if f"{name}.{key}" not in names:
+            if key not in training.slots[name]:
                 raise onward.Error(f"the optimizer's state '{name}.{key}' has no place in the exported training")
-            tensors[names[f"{name}.{key}"]] = _array(value)
-    if "step" in names:
-        step = names["step"]
+            tensors[training.slots[name][key]] = _array(value)
+    if "step" in training.names:
+        step = training.names["step"]
         # SGD counts none: with dampening only the first step differs, and that one is done.
         counts = {int(state.get("step", 1)) for state in states.values()}
         if len(counts) != 1:

@@ -43,7 +43,7 @@ def export(model, loss=None, optimizer=None, args=None, *, batch="N", **options)
     all sizes are fixed. options: for torch.onnx.export, such as input_names or dynamic_shapes.
 
     A parameter that has one of our names (`label`, `loss`, `step`, `learning_rate`, `output`) keeps it, and ours
-    gives way: Model.names tells by which.
+    gives way: `exported.training[0].names` tells by which.
     """
     model = module_of(model)
     check_loss(loss)

@@ -17,7 +17,6 @@
 #include "onward/error.h"
 #include "python/arrays.h"
 #include "python/bindings.h"
-#include "python/names.h"
 #include "recipe/recipe.h"
 
 namespace onward::python {
@@ -293,12 +292,6 @@ void bind_model(nb::module_& module) {
       .def_prop_ro(
           "training", [](const PyModel& self) { return training_of(*self.model); },
           "The training infos, in file order.")
-      .def_prop_ro(
-          "names", [](const PyModel& self) { return training_names(*self.model); },
-          nb::for_getter(nb::sig("def names(self, /) -> dict[str, str]")),
-          "What `prepare` adds, by the names that are documented: 'label', 'loss', "
-          "'learning_rate', 'step', '<parameter>.exp_avg'. A name that the model has already gives "
-          "way, and is another one here.")
       .def_prop_ro(
           "opsets",
           [](const PyModel& self) {

@@ -1,4 +1,4 @@
-"""Parameters keep their names; ours give way, and Model.names tells by which."""
+"""Parameters keep their names; ours give way, and the training info tells by which."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,8 @@ def test_ours_give_way(name):
     train(model, loss, optimizer, batches[:4])
     exported = onward.torch.export(model, loss, optimizer, (batches[0][0],))
     assert exported.check() == []
-    names, trainer = exported.names, onward.Trainer(exported)
+    training, trainer = exported.training[0], onward.Trainer(exported)
+    names = training.names
     assert trainer.state()[names["step"]] == (4 if optimizer_of is ADAM else 1)
     assert trainer.state()[names["learning_rate"]] == 0.01
     found = [trainer.step({exported.inputs[0].name: x, names["label"]: label})[names["loss"]] for x, label in batches[4:]]
@@ -70,6 +71,6 @@ def test_ours_give_way(name):
             continue
         assert np.allclose(state[key], parameter.detach(), rtol=1e-12, atol=1e-14), key
         for slot in slots:
-            assert np.allclose(state[names[f"{key}.{slot}"]], optimizer.state[parameter][slot], rtol=1e-10, atol=1e-14)
+            assert np.allclose(state[training.slots[key][slot]], optimizer.state[parameter][slot], rtol=1e-10, atol=1e-14)
     x = batches[0][0]
     assert np.allclose(trainer.infer({exported.inputs[0].name: x})[exported.outputs[0].name], model(x).detach(), rtol=1e-12)
