@@ -3,7 +3,7 @@
 namespace onward {
 namespace {
 
-// What a plan's parts take beside what is counted, found by measuring.
+// Rough estimates of what the parts of a plan take beside what is counted.
 constexpr size_t kNodeBytes = 2048, kSlotBytes = 64, kActionBytes = 512;
 constexpr size_t kPrimitiveBytes = 64 << 10;  // oneDNN's code and descriptions
 
