@@ -219,11 +219,27 @@ Complaint has_shape_of_indices(const Operands& o, size_t input) {
   return has_shape_of(o, input, 1);
 }
 
+/// Only a constant can be put around a dimension that has nothing.
+Complaint pads_with_something(const Operands& o, size_t input) {
+  const auto numbers = o.numbers(input);
+  const auto rank = o.rank(0);
+  if (!numbers || !rank || o.has(3) || o.node().string_or("mode", "constant") == "constant") {
+    return std::nullopt;
+  }
+  for (size_t d = 0; 2 * d < numbers->size(); ++d) {
+    if (o.dim(0, d) != 0 || (*numbers)[d] + (*numbers)[d + numbers->size() / 2] <= 0) continue;
+    return fmt::format("dimension {} is empty, and has nothing to pad with", d);
+  }
+  return std::nullopt;
+}
+
 /// One beginning and one end for each axis.
 Complaint pads_each_axis(const Operands& o, size_t input) {
   if (auto complaint = is_vector(o, input)) return complaint;
   const auto axes = o.has(3) ? elements(o, 3) : o.rank(0);
-  return is_vector_of(o, input, axes ? std::optional(2 * *axes) : std::nullopt, "pads");
+  const auto count = axes ? std::optional(2 * *axes) : std::nullopt;
+  if (auto complaint = is_vector_of(o, input, count, "pads")) return complaint;
+  return pads_with_something(o, input);
 }
 
 /// Axes of the first input, each at most once.

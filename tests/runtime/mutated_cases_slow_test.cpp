@@ -6,10 +6,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <cctype>
 #include <cmath>
+#include <ctime>
+#include <functional>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "eval/interpreter.h"
@@ -232,7 +233,7 @@ Outcome expect_agreement(const Mutant& mutant, Model (*make)(const Mutant&, Shap
 }
 
 void expect_exact_or_refused(const Mutant& mutant) {
-  const auto begun = std::chrono::steady_clock::now();
+  const std::clock_t begun = std::clock();  // the processor's time: machines are shared
   TensorMap inputs;
   uint64_t seed = 1;
   for (const CaseInput& input : mutant.tested.inputs) {
@@ -257,18 +258,21 @@ void expect_exact_or_refused(const Mutant& mutant) {
     }
     expect_agreement(mutant, training_step, inputs);
   }
-  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
-  EXPECT_LE(passed.count(), kLongestSeconds) << "slow";
+  const double seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+  EXPECT_LE(seconds, kLongestSeconds) << "slow";
 }
 
-/// Cases that differ in more than values, so that no operator takes all the time.
+/// Small cases that differ in more than numbers, so that no operator takes all the time.
 std::vector<Case> swept_cases() {
+  constexpr int64_t kMostElements = 300;
   std::set<std::string> seen;
   std::vector<Case> cases;
   for (const Case& tested : all_cases()) {
     int64_t elements = 0;
     for (const CaseInput& input : tested.inputs) elements += checked_element_count(input.dims);
-    if (!tested.error.empty() || elements > 1000 || !seen.insert(tested.text).second) continue;
+    std::string kind = tested.text;
+    std::erase_if(kind, [](unsigned char letter) { return std::isdigit(letter) != 0; });
+    if (!tested.error.empty() || elements > kMostElements || !seen.insert(kind).second) continue;
     cases.push_back(tested);
   }
   return cases;
