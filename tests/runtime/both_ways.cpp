@@ -72,7 +72,7 @@ std::unique_ptr<Plan> plan_of(Model step, const TensorMap& inputs) {
   for (Value* input : step.graph->inputs()) input->type = inputs.at(input->name()).type();
   const auto no_state = [](const std::string&) { return false; };
   infer_step_types(step);
-  run_passes(step, no_state);
+  run_step_passes(step, no_state);
   return make_plan(std::move(step), request, no_state);
 }
 
