@@ -113,7 +113,13 @@ void Module::hold(const Value* value) {
   if (!tensor) tensor = value->tensor();
   if (!tensor) throw Bug(fmt::format("value '{}' is no tensor to hold", value->name()));
   python_dtype(tensor->dtype());  // refuses what no framework has
-  const std::string path = paths_.take(value->name());
+  // A ModuleDict has modules by number, and no tensors.
+  std::string wanted = value->name();
+  const size_t dot = wanted.find_last_of("./");
+  if (dot != std::string::npos && is_number(std::string_view(wanted).substr(dot + 1))) {
+    wanted[dot] = '_';
+  }
+  const std::string path = paths_.take(wanted);
   context_.held[value] = {.value = value,
                           .expression = AttributePaths::expression(path),
                           .key = context_.target == Target::torch ? path : value->name(),

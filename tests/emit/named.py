@@ -20,6 +20,9 @@ NAMES = [*keyword.kwlist, *keyword.softkwlist, *(name for name in dir(builtins) 
          "__init__", "__dict__", "None.x", "None/y", "def.x", "x.None", "x.0", "0.x", "count/params", "train.step", "a\"b",
          "a\\b", "a\nb", "a{b}c", "%s", "#", "'", "x" * 300]
 
+# What a class may not be called.
+CAPITALS = ["none", "True", "f", "F", "HERE", "SLOTS", "loss", "runtimeError", "3 layers", "--", "\u00e9", 'a"b', "a\\b"]
+
 
 def _saved(file, nodes, inputs, initializers, name="model"):
     graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info(each, TensorProto.FLOAT, ["N", 3]) for each in inputs],
