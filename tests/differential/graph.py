@@ -10,7 +10,7 @@ import values
 from onnx import helper, numpy_helper
 
 MOST_ELEMENTS = 4096  # of a value that is given
-MOST_IN_LARGE = 100_000  # enough for several threads
+MOST_IN_LARGE = 20_000  # enough for several threads
 
 
 @dataclasses.dataclass(frozen=True)

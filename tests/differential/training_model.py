@@ -14,7 +14,7 @@ class NothingToTrain(Exception):
 
 # Floats that the standard's newest schemas call non-differentiable, or don't speak of, though results depend
 # on them: differences would see what no gradient is meant to.
-HELD = {("Clip", 1), ("Clip", 2), ("NegativeLogLikelihoodLoss", 2), ("OneHot", 2), ("Range", 0), ("Range", 2),
+HELD = {("NegativeLogLikelihoodLoss", 2), ("OneHot", 2), ("Range", 0), ("Range", 2),
         ("SoftmaxCrossEntropyLoss", 2)}
 
 
