@@ -318,6 +318,20 @@ def test_casts_of_integers(dtype, to, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
+@pytest.mark.parametrize("factor", ["alpha", "beta"])
+def test_a_factor_of_zero_keeps_nan(factor, dtype, way):
+    a, b = np.ones((2, 3), dtype), np.ones((3, 4), dtype)
+    c = np.ones((2, 4), dtype)
+    (a if factor == "alpha" else c)[0, 1] = np.nan
+    y = run(f"y = Gemm<{factor} = 0.0>(a, b, c)", way, a=a, b=b, c=c)
+    rest = 1 if factor == "alpha" else 3
+    expected = np.full((2, 4), rest, dtype)
+    expected[0, slice(None) if factor == "alpha" else 1] = np.nan
+    expect(y, expected, tolerance(dtype))
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_reductions_of_nothing(way):
     def reduced(op, dtype):
         return run(f"axes = Constant<value_ints = [0]>()\n  y = {op}<keepdims = 0>(x, axes)", way,

@@ -56,8 +56,15 @@ Reason refuses_onednn(const Node& node, const Product& product) {
   return product.by_onednn() ? "" : "BLIS is faster for this shape";
 }
 
+/// Libraries leave out what is multiplied by 0, though 0 times NaN is NaN.
+Reason refuses_gemm(const Node& node) {
+  const bool has_zero =
+      node.float_or("alpha", 1) == 0 || (node.input(2) && node.float_or("beta", 1) == 0);
+  return has_zero ? "a factor of 0" : refuses_type(node);
+}
+
 Reason refuses_onednn_gemm(const Node& node) {
-  const Reason reason = refuses_type(node);
+  const Reason reason = refuses_gemm(node);
   return reason.empty() ? refuses_onednn(node, gemm_product(node)) : reason;
 }
 
@@ -241,7 +248,7 @@ void make_matmul(Site& site) {
 
 constexpr KernelChoice kMatmulChoices[] = {
     {"Gemm", "onednn", refuses_onednn_gemm, make_gemm},
-    {"Gemm", "blis", refuses_type, make_gemm},
+    {"Gemm", "blis", refuses_gemm, make_gemm},
     {"MatMul", "onednn", refuses_onednn_matmul, make_matmul},
     {"MatMul", "blis", refuses_matmul, make_matmul},
     {"MatMulGradA", "onednn", refuses_onednn_matmul, make_matmul, "onward"},
