@@ -117,6 +117,9 @@ ONNX_RUNTIME = [
 ]
 
 REFERENCE_EVALUATOR_TRAPS = [
+    Known(("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Sub"),
+          "broadcasts along an axis of opset 6 wrongly",
+          lambda site: site.opset < 7 and site.attribute("axis") is not None),
     Known(("AveragePool",), "pads and counts as if there were no dilations",
           lambda site: site.attribute("auto_pad", b"NOTSET") != b"NOTSET" and max(site.attribute("dilations", [1])) > 1),
     Known(("BatchNormalization",), "computes the form of opset 9 wrongly", lambda site: site.opset < 14),
@@ -134,6 +137,9 @@ REFERENCE_EVALUATOR_TRAPS = [
 REFERENCE_EVALUATOR = [
     Known(("AveragePool",), "takes NaN for padding", lambda site: site.has(np.isnan, 0)),
     Known(("Conv",), "multiplies what is not finite by zeros of its own", lambda site: site.has(not_finite, 0)),
+    Known(("BatchNormalization",), "statistics of numbers that are not finite: an infinity for NaN",
+          lambda site: site.has(not_finite, 0)),
+    Known(("Gemm",), "multiplies integers by its factors as floats", lambda site: site.input(0).dtype.kind in "iu"),
     Known(("LogSoftmax", "SoftmaxCrossEntropyLoss"), "takes the logarithm of an exponential that became 0",
           lambda site: site.has(large, 0)),
     Known(("MaxPool",), "passes over NaN", lambda site: site.has(np.isnan, 0)),
