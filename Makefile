@@ -17,7 +17,7 @@ PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
 .PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz \
-        fuzz-differential mutants program python $(PRESETS) format format-check tidy clean
+        test-differential fuzz-differential mutants program python $(PRESETS) format format-check tidy clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -33,6 +33,7 @@ test: ## everything
 	$(MAKE) format-check
 	$(MAKE) tidy
 	tools/setup.py frameworks & $(MAKE) test-release; wait
+	$(MAKE) test-differential
 	$(MAKE) test-frameworks
 	$(MAKE) test-asan
 	$(MAKE) test-fuzz
@@ -57,6 +58,9 @@ test-asan: asan ## the tests under AddressSanitizer and UBSan
 
 test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
 	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)
+
+test-differential: ## a minute of fuzz-differential, always from the same seed on
+	$(MAKE) fuzz-differential FUZZ_MINUTES=1 FUZZ_FIRST=0
 
 # FUZZ_MINUTES is how long, FUZZ_FIRST the first seed, FUZZ_SEED=N shows what seed N gives and nothing else.
 fuzz-differential: ci ## random graphs: Onward against ONNX Runtime, differences and itself, for FUZZ_MINUTES
