@@ -100,7 +100,7 @@ TEST_P(ConvSweep, EqualsTheReference) {
     ASSERT_EQ(expected.refusal, "");
     const Model model = gradient_model(tested.in_f32(), Shapes::fixed);
     for (const int count : {1, 2}) {
-      set_threads(count);
+      const Threads threads(count);
       const Outcome given = planned_apart(step_of(model), rounded(tensors, DType::f32));
       ASSERT_EQ(given.refusal, "");
       for (const char* name : {"y", "d_x", "d_w", "d_b"}) {
@@ -108,7 +108,6 @@ TEST_P(ConvSweep, EqualsTheReference) {
                      fmt::format("{} in {} threads", name, count));
       }
     }
-    set_threads(0);
   }
 }
 
