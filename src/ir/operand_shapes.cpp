@@ -86,8 +86,8 @@ Complaint is_slope(const Operands& o, size_t input) {
 }
 
 Dim dim_or_unknown(const Operands& o, size_t input, size_t index) {
-  const auto found = o.dim(input, index);
-  return found ? Dim::known(*found) : Dim{};
+  const auto shape = o.shape(input);
+  return shape && index < shape->size() ? (*shape)[index] : Dim{};
 }
 
 Complaint is_matrix(const Operands& o, size_t input) {

@@ -52,7 +52,7 @@ const Case kCases[] = {
     Case{"Conv of channels that do not fit",
          "y = Conv(x, w)",
          {f64("x", {1, 3, 4, 4}), f64("w", {1, 2, 3, 3})}}
-        .refused("1 groups do not fit 3 channels"),
+        .refused("it is for 2 channels in 1 group, but the input has 3 channels"),
 };
 
 }  // namespace

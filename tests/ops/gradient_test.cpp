@@ -147,20 +147,6 @@ INSTANTIATE_TEST_SUITE_P(Cases, Gradient, testing::ValuesIn(cases_where([](const
                          })),
                          test_name);
 
-// Results that no framework gives, so that the table of all cases has no place for them.
-INSTANTIATE_TEST_SUITE_P(
-    Statistics, Gradient,
-    testing::Values(Case{"LayerNormalization mean",
-                         "n, m = LayerNormalization<axis = 1>(x, scale)\n y = Cast<to = 11>(m)",
-                         {f64("x", {3, 2, 4}), f64("scale", {2, 4})},
-                         {"x"}},
-                    Case{"LayerNormalization inverse",
-                         "n, m, d = LayerNormalization<epsilon = 0.25>(x, scale)\n"
-                         "y = Cast<to = 11>(d)",
-                         {f64("x", {3, 5}), f64("scale", {5})},
-                         {"x"}}),
-    test_name);
-
 class SecondGradient : public testing::TestWithParam<Case> {};
 
 TEST_P(SecondGradient, EqualsCentralDifferences) {

@@ -1,5 +1,5 @@
-// Gradients where a function has none, which differences can't judge: at ties and kinks. What tied
-// elements share adds up to the whole.
+// Gradients that differences can't judge: at ties and kinks, where a function has none, and of
+// results in float32. What tied elements share adds up to the whole.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -53,6 +53,18 @@ const TieCase kTies[] = {
      {0, 0, 2, 1},
      {0, 0, 0, 1},
      {0, std::log(2.), 0, 3 * std::log(3.)}},
+    {"the mean of LayerNormalization",
+     "n, m = LayerNormalization(x, z)\n y = Cast<to = 11>(m)",
+     {1, 5, 3, 7},
+     {1, 1, 1, 1},
+     {0.25, 0.25, 0.25, 0.25},
+     {0, 0, 0, 0}},
+    {"the inverse deviation of LayerNormalization",
+     "n, m, d = LayerNormalization<epsilon = 0.0>(x, z)\n y = Cast<to = 11>(d)",
+     {1, 5, 1, 5},
+     {1, 1, 1, 1},
+     {0.0625, -0.0625, 0.0625, -0.0625},
+     {0, 0, 0, 0}},
 };
 
 TEST(Ties, ShareTheGradient) {

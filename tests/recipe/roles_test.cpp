@@ -92,7 +92,8 @@ Model role_model(const RoleCase& each) {
 
 TEST_P(RoleTest, IsDecided) {
   const RoleCase& each = GetParam();
-  const Prepared prepared = prepare_with_reasons(role_model(each), {.loss = LossKind::mse});
+  const Prepared prepared =
+      prepare_with_reasons(role_model(each), {.loss = LossKind::mse, .force = true});
   for (const Decision& decision : prepared.decisions) {
     if (decision.name != each.tensor) continue;
     EXPECT_EQ(decision.trained, each.trained);

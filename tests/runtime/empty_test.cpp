@@ -141,7 +141,7 @@ TEST(EmptyWindowTest, IsRefused) {
   const Case tested{"", "y = MaxPool<kernel_shape = [1], pads = [1, 0]>(x)", {f64("x", {1, 2, 3})}};
   for (const auto& outcome : {planned(case_model(tested, Shapes::fixed), inputs_of(tested)),
                               interpreted(case_model(tested, Shapes::fixed), inputs_of(tested))}) {
-    EXPECT_NE(outcome.refusal.find("a window lies in the padding alone"), std::string::npos)
+    EXPECT_NE(outcome.refusal.find("a window could lie in it alone"), std::string::npos)
         << outcome.refusal;
   }
 }

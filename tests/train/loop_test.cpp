@@ -110,7 +110,8 @@ TEST(Loop, SavesOnTheWayAndAtTheEnd) {
   };
   for (const Saved& tested : {Saved{3, {3, 6, 8}}, Saved{4, {4, 8}}, Saved{0, {5, 8}}}) {
     const TemporaryFolder folder;
-    const CheckpointFolder checkpoints(folder.path() / "kept");
+    CheckpointFolder checkpoints(folder.path() / "kept");
+    checkpoints.open();
     Trainer trainer(telling());
     LoopState loop{.batch = 1, .infos = {0}};
     Remembered report;
