@@ -196,14 +196,11 @@ def gradient(nodes, loss_nodes, x, **others):
     """The gradient of the sum of "loss" by x, in a plan."""
     declared = ", ".join(f"{named(array)} {name}" for name, array in {"x": x, **others}.items())
     kind = NAMES[x.dtype.type]
-    model = onward.parse(f"""{HEADER}g ({declared}) => ({kind}[] y) {{ {nodes} }}
-training_info {{
-  algorithm step () => ({kind}[] loss, {kind}[] dx) {{
-    {loss_nodes}
-    dx = ai.onnx.preview.training.Gradient<xs = ["x"], y = "loss">(x)
-  }}
+    model = onward.parse(f"""{HEADER}g ({declared}) => ({kind}[] dx) {{
+  {nodes} {loss_nodes}
+  dx = ai.onnx.preview.training.Gradient<xs = ["x"], y = "loss">(x)
 }}""")
-    return onward.Trainer(model, threads=1).step({"x": x, **others})["dx"]
+    return onward.Trainer(model, threads=1).infer({"x": x, **others})["dx"]
 
 
 @pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)

@@ -83,7 +83,7 @@ def batches_of(model):
 
 def bad_batches(model):
     good = batches_of(model)[0]
-    bad = {"shape": {**good, "label": good["label"][:, None]}, "type": {**good, "label": good["label"].astype(np.float16)},
+    bad = {"shape": {**good, "label": good["label"][None]}, "type": {**good, "label": good["label"].astype(np.complex64)},
            "missing": {name: array for name, array in good.items() if name != "label"},
            "shorter": {**good, "label": good["label"][:-1]}}
     if model is looked_up:
@@ -232,7 +232,8 @@ def test_an_initialization_that_fails_leaves_the_state():
     model = onward.parse(HEADER + """
         m (float[N,2] x) => (float[N,2] y) <float[2] a = {1,2}, float[2] b = {3,4}> { z = Add(x, a)  y = Add(z, b) }
         training_info { initialization i () => (float[2] a0) { a0 = RandomNormal<shape = [2]>() } initialization_binding { a <- a0 } }
-        training_info { initialization j () => (float[2] b0) <float[2] table = {5,6}, int64[2] rows = {0, 9}> { b0 = Gather(table, rows) }
+        training_info { initialization j () => (float[2] b0) <int64[2] one = {1,1}, int64[2] none = {0,0}>
+                        { q = Div(one, none)  b0 = Cast<to = 1>(q) }
                         initialization_binding { b <- b0 } }""")
     trainer = onward.Trainer(model)
     before = everything(trainer)
