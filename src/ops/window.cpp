@@ -29,6 +29,7 @@ void pad_to_cover(Window& window, std::span<const int64_t> spatial, bool odd_one
         std::max<int64_t>(0, (outputs - 1) * window.strides[d] + reach - spatial[d]);
     window.before[d] = odd_one_before ? total - total / 2 : total / 2;
     window.after[d] = total - window.before[d];
+    window.output.push_back(outputs);
   }
 }
 
@@ -58,7 +59,9 @@ Window read_window(const Node& node, std::span<const int64_t> spatial,
   const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
     pad_to_cover(window, spatial, auto_pad == "SAME_LOWER");
-  } else if (auto_pad == "VALID") {
+    return window;
+  }
+  if (auto_pad == "VALID") {
     window.before.assign(count, 0);
     window.after.assign(count, 0);
   }

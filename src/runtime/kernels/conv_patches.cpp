@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "eval/array.h"
+#include "ir/memory_limit.h"
 #include "ops/window.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/parallel.h"
@@ -65,6 +66,8 @@ Patches find_patches(const Node& node, const std::vector<int64_t>& x, const std:
             .y_places = checked_element_count(window.output),
             .taps = checked_element_count(kernel),
             .source = {}};
+  const int64_t entries[] = {p.taps, p.y_places};
+  p.source.reserve(static_cast<size_t>(checked_list_size(entries, sizeof(int64_t))));
   eval::for_each_position(kernel, [&](std::span<const int64_t> tap, int64_t) {
     eval::for_each_position(window.output, [&](std::span<const int64_t> at, int64_t) {
       int64_t place = 0;
