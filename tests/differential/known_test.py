@@ -41,6 +41,9 @@ def floats(*numbers):
     (known.ONNX_RUNTIME_TRAPS, site("MaxPool", floats(1), auto_pad="SAME_UPPER", dilations=[1, 1]), False),
     (known.ONNX_RUNTIME_TRAPS, site("Gelu", np.array([1.0]), approximate="tanh"), True),
     (known.ONNX_RUNTIME_TRAPS, site("Gelu", floats(1), approximate="tanh"), False),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("AveragePool", floats(1), ceil_mode=1, dilations=[1, 2]), True),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("AveragePool", floats(1), ceil_mode=1, dilations=[1, 1]), False),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("AveragePool", floats(1), dilations=[1, 2]), False),
     (known.REFERENCE_EVALUATOR_TRAPS, site("Softmax", floats(1), opset=12), True),
     (known.REFERENCE_EVALUATOR_TRAPS, site("Softmax", floats(1), opset=13), False),
 ])
