@@ -81,6 +81,8 @@ std::vector<Value*> all_reads(const Node& node) {
 }
 
 bool stops_gradient(const Node& node, size_t input) {
+  // The standard takes Clip's limits for settings; a gradient passes them all the same (ops/).
+  if (node.op == "Clip" && node.domain.empty()) return false;
   const auto* schema =
       onnx::OpSchemaRegistry::Schema(node.op, static_cast<int>(node.opset), node.domain);
   if (!schema || schema->inputs().empty()) return false;

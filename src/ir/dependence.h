@@ -16,7 +16,8 @@ std::vector<Value*> outer_reads(const Node& node);
 /// it, and for Gradient the value that it differentiates.
 std::vector<Value*> all_reads(const Node& node);
 
-/// Whether the standard tags that input of the operator as one that a gradient can't pass.
+/// Whether no gradient passes that input of the operator: by the standard's tags, but for Clip's
+/// limits.
 bool stops_gradient(const Node& node, size_t input);
 
 /// `value` and everything that it is computed from.

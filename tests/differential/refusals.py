@@ -6,6 +6,8 @@ EXPLAINED = [
     (r"^the reduction '(mul|max|min)' is not there yet", "ScatterElements computes only the reductions none and add"),
     (r"^only the reduction 'add' has a gradient", "of ScatterElements' reductions only add has a gradient rule"),
     (r"^there is no mean of no integers", "0 / 0 is no integer"),
+    (r"'loss' depends on it only through operators without gradient: (Cast|CastLike|Dropout|OneHot|Pad|Sign) ",
+     "an operator on the way has no gradient by the standard's tags"),
     (r"^no gradient of 'loss' reaches", "an operator on the way has no gradient by nature"),
     (r"^the rank of '.*' must be known\n.*\n.*must declare the shapes", "ranks are declared, where a step is lowered"),
     (r"can't be lifted: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
