@@ -5,6 +5,7 @@ import re
 EXPLAINED = [
     (r"^the reduction '(mul|max|min)' is not there yet", "ScatterElements computes only the reductions none and add"),
     (r"^only the reduction 'add' has a gradient", "of ScatterElements' reductions only add has a gradient rule"),
+    (r"is bf16, but Pow takes f16", "the standard's exponents are no bfloat16"),
     (r"^there is no mean of no integers", "0 / 0 is no integer"),
     (r"'loss' depends on it only through operators without gradient: (Cast|CastLike|Dropout|OneHot|Pad|Sign) ",
      "an operator on the way has no gradient by the standard's tags"),
