@@ -12,7 +12,8 @@ from emitted import module_of, refusals, written_cases, wrong_values
 SYMBOLIC = "inputs of symbolic shapes"
 # Graphs of Keras need numbers here, and these variants have tensors: the node's input that is not known.
 NOT_KNOWN = {
-    **dict.fromkeys(["Squeeze", "Unsqueeze", "Pad axes", "Slice axes", "Slice steps", "ReduceMax", "ReduceMax without dims",
+    **dict.fromkeys(["Squeeze", "Unsqueeze", "Pad axes", "Slice axes", "Slice steps",
+                     "Slice backwards from before the beginning", "ReduceMax", "ReduceMax without dims",
                      "ReduceMean", "ReduceMean without dims", "ReduceSum", "ReduceSum without dims"], "axes"),
     **dict.fromkeys(["Pad", "Pad value", "Pad negative", "Pad reflect", "Pad edge", "Pad wrap"], "pads"),
     **dict.fromkeys(["Split by lengths", "Split by lengths, of the axis by default"], "lengths"),
@@ -36,7 +37,7 @@ REFUSED = {
     ("ReduceSum of nothing", SYMBOLIC): "ReduceSum 'y': whether it has axes is only known when it runs",
     **{(case, SYMBOLIC): f"Split '{first}': the size of the dimension that it splits is not known; declare it"
        for case, first in (("Split", "y"), ("Split in part", "z"), ("Split unevenly", "y"),
-                           ("Split unevenly, of the axis by default", "y"))},
+                           ("Split without its first part", "y"), ("Split unevenly, of the axis by default", "y"))},
 }
 
 
@@ -53,7 +54,8 @@ def run(folder, feeds):
 
 
 # What is cut or lengthened along the first dimension can't be done while its size is open.
-ALONG_BATCH = ("Pad ", "Slice steps", "Split, ", "Split by lengths, of", "Split unevenly, of", "Split in part")
+ALONG_BATCH = ("Pad ", "Slice steps", "Slice backwards", "Split, ", "Split without", "Split by lengths, of",
+               "Split unevenly, of", "Split in part")
 
 
 def run_in_graph(folder, feeds):

@@ -153,8 +153,9 @@ def slices(node, x, starts, ends, axes=None, steps=None):
     axes = range(len(starts)) if axes is None else integers(axes)
     steps = [1] * len(starts) if steps is None else integers(steps)
     for start, end, axis, step in zip(integers(starts), integers(ends), axes, steps):
+        start = max(start, -x.shape[axis]) if step < 0 else start  # the standard begins with the first element
         kept = range(*slice(start, end, step).indices(x.shape[axis]))
-        x = x.index_select(axis, torch.tensor(list(kept)))
+        x = x.index_select(axis, torch.tensor(list(kept), dtype=torch.int64))
     return x
 
 
