@@ -11,7 +11,7 @@ from keras import layers, ops
 
 import onward
 import onward.keras
-from keras_training import EPS, assert_goes_on, assert_same_step, batches_for, in_type, train
+from keras_training import EPS, assert_goes_on, assert_same_step, batches_for, functional, in_type, train
 
 @pytest.fixture(autouse=True)
 def float64():
@@ -60,11 +60,6 @@ def test_float32(name):
     model = cnn()
     model.compile(loss="sparse_categorical_crossentropy", optimizer=OPTIMIZERS[name]())
     assert_goes_on(model, batches_for(model, 25, classes=5))
-
-
-def functional(shape, build, dtype=None):
-    x = keras.Input(shape, name="x", dtype=dtype)
-    return keras.Model(x, build(x))
 
 
 def dense_end(x):

@@ -7,7 +7,7 @@ from keras import layers, ops
 
 import onward
 import onward.keras
-from keras_training import assert_goes_on, assert_same_step, batches_for, in_type
+from keras_training import assert_goes_on, assert_same_step, batches_for, functional, in_type
 
 
 @pytest.fixture(autouse=True)
@@ -149,12 +149,15 @@ def test_the_same_loss_in_other_words(loss):
 @pytest.mark.parametrize("loss", [k.MeanSquaredError, k.BinaryCrossentropy])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_labels_are_never_stretched(loss, reduction):
-    """Keras would take labels [N] for predictions [N,1], and arithmetic would give [N,N] numbers: they are refused."""
+    """Labels [N] are taken for [N,1], as Keras takes them; plain arithmetic would give [N,N] numbers."""
     model = keras.Sequential([keras.Input((5,), name="x"), layers.Dense(1)])
     model.compile(loss=loss(reduction=reduction), optimizer="sgd")
-    trainer = onward.Trainer(onward.keras.export(model))
+    exported, x, labels = onward.keras.export(model), np.arange(15.0).reshape(3, 5) / 15, np.array([0.0, 1.0, 1.0])
+    losses = [onward.Trainer(exported).step({"x": x, "label": given})["loss"] for given in (labels, labels[:, None])]
+    assert losses[0] == losses[1]
+    assert np.isclose(losses[0], model.train_on_batch(x, labels), rtol=1e-5)
     with pytest.raises(onward.Error, match="label"):
-        trainer.step({"x": np.ones((3, 5)), "label": np.ones(3)})
+        onward.Trainer(exported).step({"x": x, "label": np.stack([labels, labels], 1)})
 
 
 def test_an_open_number_of_classes_is_refused():

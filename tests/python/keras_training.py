@@ -83,3 +83,8 @@ def assert_same_step(model, x, label):
     np.testing.assert_allclose(loss, expected, rtol=1e-9)
     for name, (ours, keras_s) in variables.items():
         np.testing.assert_allclose(ours, keras_s, rtol=1e-8, atol=1e-12, err_msg=name)
+
+
+def functional(shape, build, dtype=None):
+    x = keras.Input(shape, name="x", dtype=dtype)
+    return keras.Model(x, build(x))

@@ -37,6 +37,12 @@ def attributes_of(operator, opset):
             yield from ({**common, "auto_pad": auto_pad} for auto_pad in AUTO_PADS)
 
 
+def fits(attributes, size):
+    """A window larger than input and padding is refused. (ONNX Runtime divides a negative number towards zero there.)"""
+    reach = (attributes["kernel_shape"][0] - 1) * attributes.get("dilations", [1])[0] + 1
+    return attributes.get("auto_pad", "").startswith("SAME") or size + sum(attributes.get("pads", [0])) >= reach
+
+
 def model_of(nodes, opset, sizes):
     """One graph with all nodes: an output for each."""
     helper = onnx.helper
@@ -63,7 +69,7 @@ def test_windows_are_those_of_onnx_runtime(operator, opset):
     feeds = {f"x{size}": random.standard_normal((1, 2, size)).astype(np.float32) for size in SIZES}
     expected, nodes = {}, []
     for at, (attributes, size) in enumerate(itertools.product(attributes_of(operator, opset), SIZES)):
-        if at % 5 != opset % 5:  # each version a part of them, together all
+        if at % 5 != opset % 5 or not fits(attributes, size):  # each version a part of them, together all
             continue
         node = onnx.helper.make_node(operator, [f"x{size}"], [f"y{at}"], **attributes)
         result = by_onnx_runtime(node, opset, size, {f"x{size}": feeds[f"x{size}"]})
