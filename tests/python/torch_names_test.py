@@ -9,7 +9,7 @@ from torch_training import train
 import onward
 import onward.torch
 
-OURS = ["label", "loss", "output", "step", "iterations", "learning_rate", "one", "zero", "beta1", "epsilon", "half", "weight",
+OURS = ["label", "loss", "output", "step", "iterations", "learning_rate", "one", "zero", "beta1", "epsilon", "weight",
         "linear", "add", "mul", "input", "x", "N", "T", "loss_2", "step_2", "difference", "momentum_buffer", "val_0"]
 
 
