@@ -9,6 +9,7 @@ namespace onward::eval {
 /// log softmax(x) along an axis; the largest element is taken out first, so that nothing overflows.
 template <typename T>
 Array<T> log_softmax(Array<T> x, int64_t axis) {
+  if (x.size() == 0) return x;
   const std::span<const int64_t> all(x.dims);
   const auto at = static_cast<size_t>(axis);
   const int64_t outer = checked_element_count(all.first(at)), size = all[at];
@@ -16,7 +17,6 @@ Array<T> log_softmax(Array<T> x, int64_t axis) {
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
       T* line = x.data.data() + o * size * inner + i;
-      if (size == 0) continue;
       T largest = line[0];
       for (int64_t k = 1; k < size; ++k) largest = std::max(largest, line[k * inner]);
       T sum = 0;
