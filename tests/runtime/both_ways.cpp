@@ -51,9 +51,9 @@ class Slot {
   static constexpr unsigned char kGuard = 0xa5;
 
   static std::byte* allocate(size_t bytes) {
-    auto* memory = static_cast<std::byte*>(std::aligned_alloc(kCacheLine, bytes == 0 ? 1 : bytes));
-    if (!memory) throw std::bad_alloc();
-    return memory;
+    void* memory = nullptr;  // of just this size, which aligned_alloc would have to round up
+    if (::posix_memalign(&memory, kCacheLine, bytes == 0 ? 1 : bytes) != 0) throw std::bad_alloc();
+    return static_cast<std::byte*>(memory);
   }
   struct Free {
     void operator()(std::byte* data) const { std::free(data); }
