@@ -21,8 +21,8 @@ struct Unliftable {
 /// were, and Node::opset alone tells what each node is written in.
 std::vector<Unliftable> lift_where_possible(Model& model);
 
-/// The same, for models that are to be run or differentiated: their sparse initializers become dense
-/// too. Throws an Error that names every operator, version and node that could not be lifted.
+/// The same, for models that are to be run or differentiated: their sparse initializers become
+/// dense too. Throws an Error that names every operator, version and node that could not be lifted.
 void lift(Model& model);
 
 /// Rewrites every node of ai.onnx of an older opset into the form that `opset` has, and sets the
