@@ -1,9 +1,5 @@
 """What fails leaves a trainer as it was: state, step count, and what the next step gives, bit for bit."""
 
-import pathlib
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -240,29 +236,3 @@ def test_an_initialization_that_fails_leaves_the_state():
     with pytest.raises(onward.Error):
         trainer.initialize()
     assert everything(trainer) == before
-
-
-def test_memory_that_is_not_there_leaves_no_trace():
-    here = pathlib.Path(__file__).resolve()
-    code = f"""
-import resource, sys
-sys.path.insert(0, {str(here.parent)!r})
-import numpy as np
-from trainer_state_test import batches_of, everything, expect_same_future, normalized, onward
-trainer, reference = (onward.Trainer(normalized(), threads=1) for _ in range(2))
-first, *rest = batches_of(normalized)
-for each in (trainer, reference):
-    each.step(first)
-x = np.zeros((1 << 22, 4), np.float32)
-label = np.zeros((1 << 22, 3), np.float32)
-used = int(open("/proc/self/statm").read().split()[0]) * 4096
-resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2)
-try:
-    trainer.step({{"x": x, "label": label}})
-    raise AssertionError("there was enough memory")
-except MemoryError:
-    pass
-expect_same_future(trainer, reference, rest)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -262,21 +262,3 @@ assert trainer.steps == 2
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-
-
-def test_plans_of_many_shapes_do_not_fill_the_memory():
-    trainer = onward.Trainer(onward.load(EXAMPLES / "linear.onnxtxt"))
-
-    def memory():
-        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-    def step(rows):
-        x = np.ones((rows, 1), np.float32)
-        trainer.step({"x": x, "label": x})
-
-    for rows in range(1, 1000):
-        step(rows)
-    before = memory()
-    for rows in range(1000, 4000):
-        step(rows)
-    assert memory() - before < 32 << 20
