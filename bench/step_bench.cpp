@@ -12,7 +12,7 @@
 #include <ctime>
 #include <random>
 
-#include "ir/load.h"
+#include "format/load.h"
 #include "onward/error.h"
 #include "train/trainer.h"
 

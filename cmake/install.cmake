@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 # The headers that <onward/onward.h> leads to, each as FOLDER/NAME.h below src/.
 function(find_public_headers file result)
   set(found ${${result}})
-  file(STRINGS ${file} includes REGEX "^#include \"(ir|ops|eval|grad|recipe|data|passes|runtime|train)/")
+  file(STRINGS ${file} includes REGEX "^#include \"(ir|proto|infer|text|opset|format|check|ops|eval|grad|recipe|data|passes|runtime|train)/")
   foreach(line IN LISTS includes)
     string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" header "${line}")
     if(NOT header IN_LIST found)

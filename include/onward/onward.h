@@ -2,11 +2,11 @@
 
 /// Onward as a library: what a program includes. None of these headers shows protobuf or oneDNN.
 
+#include "check/check.h"    // check_file: every problem of a model
 #include "data/feeds.h"     // open_dataset, Feeds: batches from files
-#include "ir/check.h"       // check_file: every problem of a model
-#include "ir/load.h"        // load
+#include "format/load.h"    // load
+#include "format/save.h"    // save
 #include "ir/model.h"       // Model and its graphs
-#include "ir/save.h"        // save
 #include "onward/error.h"   // Error, Bug
 #include "recipe/recipe.h"  // prepare: an inference model becomes trainable
 #include "train/trainer.h"  // Trainer: step, infer, initialize

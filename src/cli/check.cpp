@@ -1,4 +1,4 @@
-#include "ir/check.h"
+#include "check/check.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 
 #include "cli/show.h"
 #include "ir/roles.h"
-#include "ir/text.h"
 #include "ir/utf8.h"
+#include "text/text.h"
 
 namespace onward::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/training_options.h"
-#include "ir/load.h"
+#include "format/load.h"
 #include "onward/error.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"

@@ -7,10 +7,10 @@
 
 #include "cli/commands.h"
 #include "cli/examples.h"
-#include "ir/atomic_file.h"
-#include "ir/draft_write.h"
-#include "ir/save.h"
-#include "ir/text.h"
+#include "format/atomic_file.h"
+#include "format/draft/write.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "onward/error.h"
 
 namespace onward::cli {

@@ -7,7 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "ir/load.h"
+#include "format/load.h"
 #include "onward/error.h"
 
 namespace onward::cli {

@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/coverage.h"
-#include "ir/lift.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 
 namespace onward::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "ir/load.h"
-#include "ir/save.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
 #include "recipe/recipe.h"

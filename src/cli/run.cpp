@@ -7,7 +7,7 @@
 #include "cli/training_options.h"
 #include "data/convert.h"
 #include "data/npy.h"
-#include "ir/load.h"
+#include "format/load.h"
 #include "onward/error.h"
 #include "train/trainer.h"
 

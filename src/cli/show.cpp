@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "ir/infer.h"
-#include "ir/load.h"
+#include "format/load.h"
+#include "infer/infer.h"
 #include "ir/utf8.h"
 
 namespace onward::cli {

@@ -6,8 +6,8 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "ir/load.h"
-#include "ir/save.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "onward/error.h"
 
 namespace onward::cli {

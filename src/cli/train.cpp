@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cli/train_start.h"
-#include "ir/save.h"
+#include "format/save.h"
 #include "onward/error.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/load.h"
+#include "format/load.h"
 #include "onward/error.h"
 #include "train/fingerprint.h"
 

@@ -9,8 +9,8 @@
 #include "data/idx.h"
 #include "data/npy.h"
 #include "eval/random_numbers.h"
-#include "ir/external_data.h"
 #include "onward/error.h"
+#include "proto/external_data.h"
 
 namespace onward {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "data/convert.h"
 #include "data/deflate.h"
-#include "ir/external_data.h"
 #include "onward/error.h"
+#include "proto/external_data.h"
 
 namespace onward {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "data/convert.h"
 #include "data/npy_header.h"
-#include "ir/atomic_file.h"
-#include "ir/external_data.h"
+#include "format/atomic_file.h"
 #include "onward/error.h"
+#include "proto/external_data.h"
 
 namespace onward {
 namespace {

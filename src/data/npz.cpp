@@ -4,10 +4,10 @@
 
 #include "data/npy.h"
 #include "data/zip.h"
-#include "ir/atomic_file.h"
-#include "ir/external_data.h"
+#include "format/atomic_file.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
+#include "proto/external_data.h"
 
 namespace onward {
 namespace {

@@ -4,7 +4,7 @@
 #include "data/deflate.h"
 #include "data/zip.h"
 #include "data/zip_format.h"
-#include "ir/atomic_file.h"
+#include "format/atomic_file.h"
 #include "onward/error.h"
 
 namespace onward {

@@ -8,11 +8,11 @@
 #include "emit/layout.h"
 #include "emit/safetensors.h"
 #include "emit/source.h"
-#include "ir/atomic_file.h"
+#include "format/atomic_file.h"
+#include "infer/infer.h"
 #include "ir/clone.h"
-#include "ir/infer.h"
-#include "ir/lift.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 
 namespace onward::emit {
 namespace {

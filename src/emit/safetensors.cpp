@@ -8,9 +8,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "ir/atomic_file.h"
-#include "ir/external_data.h"
+#include "format/atomic_file.h"
 #include "onward/error.h"
+#include "proto/external_data.h"
 
 namespace onward::emit {
 namespace {

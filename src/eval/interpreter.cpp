@@ -8,9 +8,9 @@
 #include <ranges>
 #include <unordered_set>
 
+#include "infer/operator_guards.h"
 #include "ir/clone.h"
 #include "ir/dependence.h"
-#include "ir/operator_guards.h"
 #include "ops/op_def.h"
 
 namespace onward::eval {

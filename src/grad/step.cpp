@@ -4,10 +4,10 @@
 
 #include <unordered_set>
 
+#include "infer/infer.h"
 #include "ir/clone.h"
-#include "ir/infer.h"
-#include "ir/lift.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 
 namespace onward {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/lift.h"
 #include "onward/error.h"
 #include "ops/infer_step.h"
 #include "ops/op_def.h"
+#include "opset/lift.h"
 
 namespace onward {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/lift_steps.h"
 #include "onward/error.h"
+#include "opset/lift_steps.h"
 
 namespace onward {
 namespace {

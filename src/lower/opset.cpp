@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
-#include "ir/check_operators.h"
-#include "ir/infer.h"
-#include "ir/lift.h"
-#include "ir/lift_steps.h"
+#include "check/operators.h"
+#include "infer/infer.h"
 #include "lower/expand.h"
 #include "lower/older_forms.h"
 #include "lower/younger_operators.h"
 #include "onward/error.h"
 #include "ops/builder.h"
+#include "opset/lift.h"
+#include "opset/lift_steps.h"
 
 namespace onward {
 namespace {

@@ -4,8 +4,8 @@
 #include <onnx/defs/schema.h>
 
 #include "ir/float_formats.h"
-#include "ir/lift.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 
 namespace onward {
 namespace {

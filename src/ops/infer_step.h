@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/infer.h"
+#include "infer/infer.h"
 #include "ir/model.h"
 
 namespace onward {

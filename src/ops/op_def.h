@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/infer.h"
+#include "infer/infer.h"
 #include "ops/builder.h"
 
 namespace onward {

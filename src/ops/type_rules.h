@@ -2,7 +2,7 @@
 
 // What the rules for the types of internal operators share.
 
-#include "ir/propagate.h"
+#include "infer/propagate.h"
 #include "ops/op_def.h"
 
 namespace onward {

@@ -7,17 +7,17 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include "ir/check.h"
+#include "check/check.h"
+#include "format/load.h"
+#include "format/save.h"
+#include "infer/infer.h"
 #include "ir/copy.h"
-#include "ir/infer.h"
-#include "ir/load.h"
 #include "ir/roles.h"
-#include "ir/save.h"
-#include "ir/text.h"
 #include "onward/error.h"
 #include "python/arrays.h"
 #include "python/bindings.h"
 #include "recipe/recipe.h"
+#include "text/text.h"
 
 namespace onward::python {
 namespace {

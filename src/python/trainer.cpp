@@ -11,8 +11,8 @@
 #include <ranges>
 
 #include "data/convert.h"
+#include "format/save.h"
 #include "ir/copy.h"
-#include "ir/save.h"
 #include "onward/error.h"
 #include "python/arrays.h"
 #include "python/bindings.h"

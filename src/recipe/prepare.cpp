@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/check.h"
-#include "ir/infer.h"
-#include "ir/lift.h"
+#include "check/check.h"
+#include "infer/infer.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 #include "recipe/build.h"
 #include "recipe/inference_part.h"
 #include "recipe/initializers.h"

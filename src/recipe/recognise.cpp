@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ir/infer.h"
+#include "infer/infer.h"
 #include "onward/error.h"
 #include "recipe/build.h"
 #include "recipe/compare.h"

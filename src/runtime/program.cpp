@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "infer/infer.h"
 #include "ir/clone.h"
-#include "ir/infer.h"
 #include "onward/error.h"
 #include "ops/infer_step.h"
 #include "passes/passes.h"

@@ -11,11 +11,11 @@
 #include <cstring>
 
 #include "data/deflate.h"
-#include "ir/atomic_file.h"
-#include "ir/external_data.h"
-#include "ir/load.h"
-#include "ir/save.h"
+#include "format/atomic_file.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "onward/error.h"
+#include "proto/external_data.h"
 #include "train/fingerprint.h"
 
 namespace onward {

@@ -4,7 +4,7 @@
 
 #include "data/deflate.h"
 #include "ir/rewrite.h"
-#include "ir/text.h"
+#include "text/text.h"
 
 namespace onward {
 namespace {

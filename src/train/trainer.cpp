@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "check/check.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/check.h"
-#include "ir/lift.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 #include "runtime/finite.h"
 #include "runtime/parallel.h"
 #include "runtime/program.h"

@@ -6,8 +6,8 @@
 
 #include "data/deflate.h"
 #include "data/zip_format.h"
-#include "ir/external_data.h"
 #include "onward/error.h"
+#include "proto/external_data.h"
 #include "tests/temporary_folder.h"
 
 namespace onward {

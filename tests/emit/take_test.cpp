@@ -6,8 +6,8 @@
 
 #include "emit/export.h"
 #include "emit/safetensors.h"
-#include "ir/infer.h"
-#include "ir/text.h"
+#include "format/load.h"
+#include "infer/infer.h"
 #include "onward/error.h"
 #include "recipe/recipe.h"
 #include "tests/temporary_folder.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "eval/interpreter.h"
-#include "ir/infer.h"
-#include "ir/text.h"
+#include "format/load.h"
+#include "infer/infer.h"
 
 namespace onward {
 namespace {

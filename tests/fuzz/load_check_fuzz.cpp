@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "ir/check.h"
-#include "ir/lift.h"
-#include "ir/load.h"
+#include "check/check.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "ir/roles.h"
-#include "ir/save.h"
-#include "ir/text.h"
 #include "onward/error.h"
+#include "opset/lift.h"
+#include "text/text.h"
 
 namespace {
 

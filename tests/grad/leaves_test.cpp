@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "eval/interpreter.h"
+#include "format/load.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/text.h"
 
 namespace onward {
 namespace {

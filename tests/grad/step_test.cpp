@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "eval/interpreter.h"
+#include "format/load.h"
 #include "grad/differentiate.h"
-#include "ir/text.h"
 #include "onward/error.h"
 
 namespace onward {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "format/load.h"
 
 namespace onward {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/lift.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 
 namespace onward {
 namespace {

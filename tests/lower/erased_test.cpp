@@ -6,9 +6,9 @@
 #include "eval/interpreter.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/lift.h"
 #include "lower/lower.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 #include "runtime/state.h"
 #include "tests/ops/case.h"
 

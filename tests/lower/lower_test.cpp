@@ -8,9 +8,8 @@
 #include <string>
 
 #include "eval/interpreter.h"
-#include "ir/load.h"
-#include "ir/save.h"
-#include "ir/text.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "onward/error.h"
 #include "train/trainer.h"
 

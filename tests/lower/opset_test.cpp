@@ -6,10 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "eval/interpreter.h"
-#include "ir/infer.h"
-#include "ir/lift.h"
-#include "ir/text.h"
+#include "format/load.h"
+#include "infer/infer.h"
 #include "ops/builder.h"
+#include "opset/lift.h"
+#include "text/text.h"
 
 namespace onward {
 namespace {

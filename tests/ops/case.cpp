@@ -7,7 +7,7 @@
 
 #include "eval/array.h"
 #include "eval/interpreter.h"
-#include "ir/text.h"
+#include "format/load.h"
 #include "ops/builder.h"
 
 namespace onward {

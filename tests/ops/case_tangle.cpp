@@ -8,9 +8,9 @@
 #include <sstream>
 #include <unordered_set>
 
+#include "format/load.h"
 #include "ir/clone.h"
 #include "ir/dependence.h"
-#include "ir/text.h"
 #include "tests/ops/case.h"
 
 namespace onward {

@@ -9,9 +9,9 @@
 #include <map>
 
 #include "eval/interpreter.h"
+#include "format/load.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/text.h"
 #include "onward/error.h"
 #include "ops/op_def.h"
 #include "tests/ops/case.h"

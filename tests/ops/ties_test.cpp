@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "eval/interpreter.h"
+#include "format/load.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/text.h"
 
 namespace onward {
 namespace {

@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include "eval/interpreter.h"
+#include "format/load.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
 #include "ir/clone.h"
-#include "ir/text.h"
 #include "ir/verify.h"
 #include "lower/lower.h"
 #include "onward/error.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/text.h"
+#include "format/load.h"
 
 namespace onward {
 

@@ -5,13 +5,13 @@
 #include <fstream>
 #include <sstream>
 
-#include "ir/infer.h"
-#include "ir/load.h"
+#include "format/load.h"
+#include "format/save.h"
+#include "infer/infer.h"
 #include "ir/rewrite.h"
-#include "ir/save.h"
-#include "ir/text.h"
 #include "recipe/recipe_json.h"
 #include "tests/recipe/models.h"
+#include "text/text.h"
 
 namespace onward {
 namespace {

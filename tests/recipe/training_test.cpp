@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "ir/check.h"
-#include "ir/infer.h"
+#include "check/check.h"
+#include "infer/infer.h"
 #include "tests/recipe/models.h"
 #include "train/trainer.h"
 

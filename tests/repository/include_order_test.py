@@ -8,6 +8,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A folder may include from its own level's folder, never from a neighbour, and from all levels above.
 LEVELS = [
     ["ir"],
+    ["proto"],
+    ["infer", "text"],
+    ["opset"],
+    ["format"],
+    ["check"],
     ["ops"],
     ["eval"],
     ["grad", "data"],

@@ -13,10 +13,10 @@
 #include <limits>
 #include <set>
 
+#include "check/check.h"
 #include "eval/interpreter.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/check.h"
 #include "ir/memory_limit.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"

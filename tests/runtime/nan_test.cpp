@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "eval/interpreter.h"
-#include "ir/infer.h"
-#include "ir/text.h"
+#include "format/load.h"
+#include "infer/infer.h"
 #include "train/trainer.h"
 
 namespace onward {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "format/load.h"
 #include "train/trainer.h"
 
 namespace onward {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/text.h"
+#include "format/load.h"
 #include "train/trainer.h"
 
 namespace onward {

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "eval/interpreter.h"
+#include "format/save.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/proto.h"
-#include "ir/save.h"
+#include "proto/proto.h"
 #include "tests/ops/case.h"
 
 namespace onward {

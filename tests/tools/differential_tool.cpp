@@ -20,13 +20,13 @@
 #include <nlohmann/json.hpp>
 
 #include "eval/interpreter.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/load.h"
-#include "ir/proto.h"
-#include "ir/save.h"
 #include "lower/lower.h"
 #include "onward/error.h"
+#include "proto/proto.h"
 #include "train/step_parts.h"
 #include "train/trainer.h"
 

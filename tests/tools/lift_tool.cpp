@@ -4,10 +4,10 @@
 
 #include <cstdio>
 
-#include "ir/lift.h"
-#include "ir/load.h"
-#include "ir/save.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "onward/error.h"
+#include "opset/lift.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) {

@@ -16,13 +16,13 @@
 #include <sstream>
 
 #include "eval/interpreter.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/load.h"
-#include "ir/proto.h"
-#include "ir/save.h"
 #include "lower/lower.h"
 #include "onward/error.h"
+#include "proto/proto.h"
 #include "tests/ops/case.h"
 #include "tests/ops/case_tangle.h"
 #include "train/trainer.h"

@@ -18,9 +18,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "ir/check.h"
-#include "ir/load.h"
-#include "ir/save.h"
+#include "check/check.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "onward/error.h"
 
 namespace onward {

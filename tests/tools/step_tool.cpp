@@ -9,8 +9,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "ir/load.h"
-#include "ir/save.h"
+#include "format/load.h"
+#include "format/save.h"
 #include "onward/error.h"
 #include "train/trainer.h"
 

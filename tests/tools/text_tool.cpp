@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "ir/load.h"
-#include "ir/text.h"
+#include "format/load.h"
 #include "onward/error.h"
+#include "text/text.h"
 
 int main(int argc, char** argv) {
   using onward::PrintOptions;

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "format/load.h"
 #include "tests/temporary_folder.h"
 #include "train/checkpoint.h"
 

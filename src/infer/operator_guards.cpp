@@ -1,0 +1,237 @@
+#include "infer/operator_guards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <numeric>
+
+#include "infer/operand_shapes.h"
+#include "infer/window_guard.h"
+
+namespace onward {
+namespace {
+
+constexpr int64_t kLargestSize = std::numeric_limits<int32_t>::max();
+constexpr int64_t kLongestShape = 64;
+
+std::optional<Refusal> bad_attribute(std::string message) {
+  return Refusal{"attribute", "", std::move(message)};
+}
+
+std::optional<Refusal> bad_value(const Value* value, std::string message) {
+  return Refusal{"shape", value ? value->name() : "", std::move(message)};
+}
+
+/// Says which number of a known input is not within bounds.
+std::optional<Refusal> check_numbers(const Operands& o, size_t input, std::string_view name,
+                                     int64_t lowest) {
+  const auto list = o.numbers(input);
+  if (!list) return std::nullopt;
+  for (const double number : *list) {
+    // The comparison is also false for what is no number.
+    if (number >= static_cast<double>(lowest) && number <= static_cast<double>(kLargestSize)) {
+      continue;
+    }
+    return bad_value(o.node().input(input),
+                     fmt::format("{} holds {}, which is out of range", name, number));
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_axis(int64_t axis, int64_t dims) {
+  if (axis >= -dims && axis < dims) return std::nullopt;
+  return bad_attribute(fmt::format("axis {} is out of range for rank {}", axis, dims));
+}
+
+std::optional<Refusal> check_list(std::string_view name, std::span<const int64_t> list,
+                                  int64_t lowest) {
+  for (const int64_t number : list) {
+    if (number >= lowest && number < kLargestSize) continue;
+    return bad_attribute(
+        fmt::format("attribute '{}' holds {}, which is out of range", name, number));
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_scale(const Value* value, double scale) {
+  if (scale > 0 && scale <= static_cast<double>(kLargestSize)) return std::nullopt;
+  return bad_value(value, fmt::format("a scale is {}, but must be positive and finite", scale));
+}
+
+std::optional<Refusal> guard_scales(const Operands& o) {
+  const Node& node = o.node();
+  if (const auto* scales = node.get<std::vector<float>>("scales")) {
+    for (const float scale : *scales) {
+      if (auto refusal = check_scale(nullptr, scale)) return refusal;
+    }
+    return std::nullopt;
+  }
+  const bool has_region = node.op == "Resize" && node.opset >= 11;
+  const size_t input = has_region ? 2 : 1;
+  const auto list = o.numbers(input);
+  if (!list) return std::nullopt;
+  for (const double scale : *list) {
+    if (auto refusal = check_scale(node.input(input), scale)) return refusal;
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> guard_split(const Operands& o) {
+  const Node& node = o.node();
+  if (const auto* sizes = node.get<std::vector<int64_t>>("split")) {
+    if (auto refusal = check_list("split", *sizes, 0)) return refusal;
+  }
+  if (auto refusal = check_numbers(o, 1, "split", 0)) return refusal;
+  const auto* count = node.get<int64_t>("num_outputs");
+  if (node.op != "Split" || !count) return std::nullopt;
+  if (*count != static_cast<int64_t>(node.outputs().size())) {
+    return bad_attribute(fmt::format("attribute 'num_outputs' is {}, but the node has {} outputs",
+                                     *count, node.outputs().size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> guard_indexes(const Operands& o) {
+  const auto* indexes = o.node().get<std::vector<int64_t>>("ngram_indexes");
+  return indexes ? check_list("ngram_indexes", *indexes, 0) : std::nullopt;
+}
+
+std::optional<Refusal> guard_random_shape(const Operands& o) {
+  const auto* dims = o.node().get<std::vector<int64_t>>("shape");
+  return dims ? check_list("shape", *dims, 0) : std::nullopt;
+}
+
+std::optional<Refusal> guard_element_type(const Operands& o) {
+  const int64_t to = o.node().int_or("to", 0);
+  const auto dtype = dtype_from_onnx(to);
+  if (dtype && *dtype != DType::undefined) return std::nullopt;
+  return bad_attribute(fmt::format("attribute 'to' is {}, which is no element type", to));
+}
+
+std::optional<Refusal> guard_batch_dims(const Operands& o) {
+  const int64_t batch = o.node().int_or("batch_dims", 0);
+  if (batch >= 0) return std::nullopt;
+  return bad_attribute(fmt::format("attribute 'batch_dims' is {}, but can't be negative", batch));
+}
+
+std::optional<Refusal> guard_axis(const Operands& o) {
+  const auto* axis = o.node().get<int64_t>("axis");
+  const auto dims = o.rank(0);
+  return axis && dims ? check_axis(*axis, *dims) : std::nullopt;
+}
+
+std::optional<Refusal> guard_axes(const Operands& o) {
+  const auto* axes = o.node().get<std::vector<int64_t>>("axes");
+  const auto dims = o.rank(0);
+  if (!axes || !dims) return std::nullopt;
+  for (const int64_t axis : *axes) {
+    if (auto refusal = check_axis(axis, *dims)) return refusal;
+  }
+  return std::nullopt;
+}
+
+/// An input that is a shape, whose dimensions are at least `lowest`.
+template <size_t input, int64_t lowest>
+std::optional<Refusal> guard_shape_input(const Operands& o) {
+  const Value* value = o.node().input(input);
+  if (o.rank(input) != 1) return std::nullopt;
+  const auto length = o.dim(input, 0);
+  if (length && *length > kLongestShape) {
+    return bad_value(value,
+                     fmt::format("a shape of {} dimensions is more than can be checked", *length));
+  }
+  return check_numbers(o, input, "shape", lowest);
+}
+
+std::optional<Refusal> guard_depth(const Operands& o) { return check_numbers(o, 1, "depth", 1); }
+
+std::optional<Refusal> guard_frame_step(const Operands& o) {
+  return check_numbers(o, 1, "frame_step", 1);
+}
+
+std::optional<Refusal> guard_pads(const Operands& o) {
+  return check_numbers(o, 1, "pads", -kLargestSize);
+}
+
+std::optional<Refusal> guard_repeats(const Operands& o) {
+  return check_numbers(o, 1, "repeats", 0);
+}
+
+std::optional<Refusal> guard_permutation(const Operands& o) {
+  const auto* given = o.node().get<std::vector<int64_t>>("perm");
+  const auto dims = o.rank(0);
+  if (!given || !dims) return std::nullopt;
+  std::vector<int64_t> every(static_cast<size_t>(*dims));
+  std::iota(every.begin(), every.end(), 0);
+  if (std::ranges::is_permutation(*given, every)) return std::nullopt;
+  return bad_attribute(fmt::format("perm {} is no permutation of {} dimensions",
+                                   to_string(std::span<const int64_t>(*given)), *dims));
+}
+
+/// Letters, one ellipsis an operand, one arrow: "...ij,...jk->...ik".
+bool is_equation(std::string text) {
+  std::erase(text, ' ');
+  if (const size_t arrow = text.find("->"); arrow != std::string::npos) text.replace(arrow, 2, ",");
+  bool ellipsis = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ',') {
+      ellipsis = false;
+    } else if (text.compare(i, 3, "...") == 0 && !ellipsis) {
+      ellipsis = true;
+      i += 2;
+    } else if (!std::isalpha(static_cast<unsigned char>(text[i]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Refusal> guard_equation(const Operands& o) {
+  const std::string equation = o.node().string_or("equation", "");
+  if (is_equation(equation)) return std::nullopt;
+  return bad_attribute(fmt::format("'{}' is no equation such as 'ij,jk->ik'", equation));
+}
+
+struct Guard {
+  std::string_view op;
+  std::optional<Refusal> (*check)(const Operands&);
+};
+
+constexpr Guard kGuards[] = {
+    {"Cast", guard_element_type},                  // takes any number for one
+    {"ConstantOfShape", guard_shape_input<0, 0>},  // makes a message of each dimension
+    {"Einsum", guard_equation},                    // hangs on any other sign
+    {"Expand", guard_shape_input<1, 0>},           // makes a message of each dimension
+    {"GatherND", guard_batch_dims},                // reads dimensions before the first
+    {"LayerNormalization", guard_axis},            // reads dimensions after the last
+    {"MeanVarianceNormalization", guard_axes},     // has no rule of its own
+    {"OneHot", guard_depth},                       // casts any float to an integer
+    {"Pad", guard_pads},                           // adds them up
+    {"RandomNormal", guard_random_shape},          // takes any number for a dimension
+    {"RandomUniform", guard_random_shape},         // takes any number for a dimension
+    {"Reshape", guard_shape_input<1, -1>},         // makes a message of each dimension
+    {"Resize", guard_scales},                      // casts any float to an integer
+    {"STFT", guard_frame_step},                    // divides by it
+    {"Split", guard_split},                        // reads sizes after the last, adds them up
+    {"SplitToSequence", guard_split},              // adds them up
+    {"TfIdfVectorizer", guard_indexes},            // adds 1
+    {"Tile", guard_repeats},                       // multiplies by any number
+    {"Transpose", guard_permutation},              // takes a part of one
+    {"Upsample", guard_scales},                    // casts any float to an integer
+};
+
+}  // namespace
+
+std::optional<Refusal> guard_operator(const Operands& operands) {
+  const Node& node = operands.node();
+  for (const Guard& guard : kGuards) {
+    if (guard.op != node.op || !node.domain.empty()) continue;
+    if (auto refusal = guard.check(operands)) return refusal;
+  }
+  if (auto refusal = guard_window(operands)) return refusal;
+  return guard_operand_shapes(operands);
+}
+
+}  // namespace onward

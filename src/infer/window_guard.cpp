@@ -1,0 +1,122 @@
+#include "infer/window_guard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace onward {
+namespace {
+
+using Integers = std::vector<int64_t>;
+
+/// Products of two of these fit an int64, and so does their sum with a few more.
+constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+
+enum class Kind : uint8_t { convolution, transposed, pooling };
+
+struct WindowOperator {
+  std::string_view op;
+  Kind kind;
+};
+constexpr WindowOperator kWindowOperators[] = {
+    {"AveragePool", Kind::pooling},     {"Conv", Kind::convolution},
+    {"ConvInteger", Kind::convolution}, {"ConvTranspose", Kind::transposed},
+    {"LpPool", Kind::pooling},          {"MaxPool", Kind::pooling},
+};
+
+Refusal bad_attribute(std::string message) { return {"attribute", "", std::move(message)}; }
+
+/// An attribute with an entry for each spatial dimension.
+struct List {
+  std::string_view name;
+  int64_t lowest;
+  size_t entries;  // for each dimension
+};
+constexpr List kLists[] = {
+    {"kernel_shape", 1, 1}, {"strides", 1, 1}, {"dilations", 1, 1}, {"pads", 0, 2}};
+
+std::optional<Refusal> check_list(const Node& node, const List& list,
+                                  std::optional<size_t> spatial) {
+  const auto* given = node.get<Integers>(list.name);
+  if (!given) return std::nullopt;
+  for (const int64_t number : *given) {
+    if (number >= list.lowest && number <= kLargest) continue;
+    return bad_attribute(
+        fmt::format("attribute '{}' holds {}, which is out of range", list.name, number));
+  }
+  if (!spatial || given->size() == list.entries * *spatial) return std::nullopt;
+  return bad_attribute(fmt::format("attribute '{}' has {} entries, but {} are needed", list.name,
+                                   given->size(), list.entries * *spatial));
+}
+
+std::optional<Refusal> check_auto_pad(const Node& node) {
+  constexpr std::string_view kModes[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
+  const std::string mode = node.string_or("auto_pad", "NOTSET");
+  if (std::ranges::find(kModes, std::string_view(mode)) != std::end(kModes)) return std::nullopt;
+  return bad_attribute(fmt::format("there is no auto_pad '{}'", mode));
+}
+
+Integers list_or(const Node& node, std::string_view name, size_t count, int64_t fallback) {
+  const auto* given = node.get<Integers>(name);
+  return given ? *given : Integers(count, fallback);
+}
+
+/// A kernel's size along a spatial dimension, where it is known: pooling must give it, weights have
+/// it.
+std::optional<int64_t> kernel_size(const Operands& o, Kind kind, size_t spatial) {
+  if (const auto* given = o.node().get<Integers>("kernel_shape")) return (*given)[spatial];
+  return kind == Kind::pooling ? std::nullopt : o.dim(1, spatial + 2);
+}
+
+std::optional<Refusal> check_fit(const Operands& o, Kind kind, size_t spatial) {
+  const Node& node = o.node();
+  const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
+  if (kind == Kind::transposed || auto_pad.starts_with("SAME")) return std::nullopt;
+  const Integers dilations = list_or(node, "dilations", spatial, 1);
+  Integers pads = list_or(node, "pads", 2 * spatial, 0);
+  if (auto_pad == "VALID") pads.assign(2 * spatial, 0);
+  for (size_t d = 0; d < spatial; ++d) {
+    const auto kernel = kernel_size(o, kind, d), size = o.dim(0, d + 2);
+    if (!kernel || *kernel > kLargest) continue;
+    const int64_t reach = (*kernel - 1) * dilations[d] + 1;
+    const int64_t before = pads[d], after = pads[spatial + d];
+    if (kind == Kind::pooling && std::max(before, after) >= reach) {
+      return bad_attribute(
+          fmt::format("padding of {} along spatial dimension {} is not smaller "
+                      "than the window of {}: a window could lie in it alone",
+                      std::max(before, after), d, reach));
+    }
+    if (!size || *size > kLargest || *size + before + after >= reach) continue;
+    return Refusal{"shape", node.input(0)->name(),
+                   fmt::format("a window of {} does not fit into spatial dimension {} of {} with "
+                               "padding of {} and {}",
+                               reach, d, *size, before, after)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> guard_window(const Operands& operands) {
+  const Node& node = operands.node();
+  const auto* found = std::ranges::find(kWindowOperators, node.op, &WindowOperator::op);
+  if (found == std::end(kWindowOperators) || !node.domain.empty()) return std::nullopt;
+  const auto rank = operands.rank(0);
+  if (rank && *rank < 3) {
+    return Refusal{"shape", node.input(0)->name(),
+                   fmt::format("its input has rank {}, and no spatial dimensions", *rank)};
+  }
+  const auto spatial = rank ? std::optional(static_cast<size_t>(*rank) - 2) : std::nullopt;
+  for (const List& list : kLists) {
+    if (auto refusal = check_list(node, list, spatial)) return refusal;
+  }
+  if (const auto* kernel = node.get<Integers>("kernel_shape"); kernel && !element_count(*kernel)) {
+    return bad_attribute(fmt::format("a window of {} has more places than can be counted",
+                                     to_string(std::span<const int64_t>(*kernel))));
+  }
+  if (auto refusal = check_auto_pad(node)) return refusal;
+  return spatial ? check_fit(operands, found->kind, *spatial) : std::nullopt;
+}
+
+}  // namespace onward

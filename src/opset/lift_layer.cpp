@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "onward/error.h"
+#include "opset/lift_steps.h"
+
+namespace onward {
+namespace {
+
+// The exponent was a float before it became an integer.
+void turn_p_into_integer(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const float p = node.float_or("p", 2);
+  if (std::trunc(p) != p || std::fabs(p) > 1e6f) {
+    throw Error(fmt::format("p is {}, which is not an integer", p));
+  }
+  set_attribute(node, "p", static_cast<int64_t>(p));
+}
+
+void require_kernel_shape(Rewrite& rewrite) {
+  if (!rewrite.node().attribute("kernel_shape")) throw Error("it has no kernel_shape");
+  turn_p_into_integer(rewrite);
+}
+
+// Where the amount of padding follows from the size of the output, opset 11 puts the odd one on the
+// other side.
+void refuse_computed_padding(Rewrite& rewrite) {
+  const Node& node = rewrite.node();
+  const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
+  if (auto_pad.starts_with("SAME") || node.attribute("output_shape")) {
+    throw Error("an odd padding that is computed goes to the other side since");
+  }
+}
+
+void drop_broadcast(Rewrite& rewrite) { rewrite.node().remove_attribute("broadcast"); }
+
+// In training mode opsets up to 13 do not say whether the running variance is that of the batch or
+// an estimate with N - 1, and have outputs that later ones do not.
+void refuse_training_outputs(Rewrite& rewrite) {
+  const auto outputs = rewrite.node().outputs();
+  if (std::any_of(outputs.begin() + 1, outputs.end(), [](const auto& each) { return !!each; })) {
+    throw Error("its training mode does not say how the running variance is computed");
+  }
+}
+
+void require_spatial(Rewrite& rewrite) {
+  if (rewrite.node().int_or("spatial", 1) == 0) {
+    throw Error("spatial is 0, which has no newer form");
+  }
+}
+
+void drop_is_test(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  if (node.int_or("is_test", 0) == 0) {
+    throw Error(
+        "is_test is 0, and its training mode does not say how the running variance is "
+        "computed");
+  }
+  require_spatial(rewrite);
+  node.remove_attribute("is_test");
+}
+
+void drop_spatial(Rewrite& rewrite) {
+  require_spatial(rewrite);
+  rewrite.node().remove_attribute("spatial");
+}
+
+// What the mask of a Dropout that does nothing holds is not said before opset 12, and programs
+// differ; up to opset 9 it also has the type of the data.
+void turn_mask_into_bool(Node& node) {
+  Value* mask = node.output(1);
+  if (!mask) return;
+  if (is_needed(*mask)) {
+    throw Error(fmt::format("what its mask '{}' holds is not defined", mask->name()));
+  }
+  if (mask->type.is_tensor()) mask->type.dtype = DType::boolean;
+}
+
+void drop_mask(Rewrite& rewrite) { turn_mask_into_bool(rewrite.node()); }
+
+/// The ratio as input 1, and the mode as input 2 where it trains.
+void set_dropout_inputs(Rewrite& rewrite, bool trains) {
+  Node& node = rewrite.node();
+  const auto* ratio = node.get<float>("ratio");
+  Value* ratio_input = ratio ? rewrite.constant(Tensor::scalar(*ratio), "ratio") : nullptr;
+  const auto truth = std::make_shared<const std::string>(1, '\1');
+  Value* mode =
+      trains ? rewrite.constant(Tensor::from_bytes(DType::boolean, {}, truth), "training_mode")
+             : nullptr;
+  node.remove_attribute("ratio");
+  node.set_inputs({node.input(0), ratio_input, mode});
+}
+
+void turn_is_test_into_mode(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  turn_mask_into_bool(node);
+  if (node.int_or("is_test", 0) == 0) {
+    set_dropout_inputs(rewrite, true);
+    node.opset = 12;  // versions in between have no training mode
+  }
+  node.remove_attribute("is_test");
+}
+
+// Without the input training_mode it still does nothing; the ratio is kept for who trains later.
+void turn_ratio_into_input(Rewrite& rewrite) {
+  turn_mask_into_bool(rewrite.node());
+  set_dropout_inputs(rewrite, false);
+}
+
+void write_old_roi_mode(Rewrite& rewrite) {
+  set_attribute(rewrite.node(), "coordinate_transformation_mode", std::string("output_half_pixel"));
+}
+
+void rename_sampling_mode(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const std::string mode = node.string_or("mode", "bilinear");
+  if (mode == "bilinear") set_attribute(node, "mode", std::string("linear"));
+  if (mode == "bicubic") set_attribute(node, "mode", std::string("cubic"));
+}
+
+// Where sizes are given, an empty tensor stood for the scales that are now left out.
+void leave_out_empty_scales(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  if (node.string_or("coordinate_transformation_mode", "") == "tf_half_pixel_for_nn") {
+    throw Error("coordinate_transformation_mode tf_half_pixel_for_nn has no newer form");
+  }
+  if (node.input(3)) node.set_input(2, nullptr);
+}
+
+constexpr LiftStep kLayerSteps[] = {
+    {"BatchNormalization", 1, 6, drop_consumed_inputs},
+    {"BatchNormalization", 6, 7, drop_is_test},
+    {"BatchNormalization", 7, 9, drop_spatial},
+    {"BatchNormalization", 9, 14, refuse_training_outputs},
+    {"ConvTranspose", 1, 11, refuse_computed_padding},
+    {"Dropout", 1, 6, drop_consumed_inputs},
+    {"Dropout", 6, 7, turn_is_test_into_mode},
+    {"Dropout", 7, 10, drop_mask},
+    {"Dropout", 10, 12, turn_ratio_into_input},
+    {"Gemm", 6, 7, drop_broadcast},
+    {"GlobalLpPool", 1, 2, turn_p_into_integer},
+    {"GridSample", 16, 20, rename_sampling_mode},
+    {"InstanceNormalization", 1, 6, drop_consumed_inputs},
+    {"LpPool", 1, 2, require_kernel_shape},
+    {"Resize", 11, 13, leave_out_empty_scales},
+    {"RoiAlign", 10, 16, write_old_roi_mode},
+};
+
+}  // namespace
+
+std::span<const LiftStep> layer_lift_steps() { return kLayerSteps; }
+
+}  // namespace onward

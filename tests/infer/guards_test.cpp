@@ -1,0 +1,242 @@
+// Nodes that ONNX's own inference does not survive, or does not notice: each is refused by a guard.
+
+#include "infer/guards.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "format/load.h"
+#include "infer/infer.h"
+#include "tests/support/random_node.h"
+
+namespace onward {
+namespace {
+
+struct GuardCase {
+  const char* name;
+  int opset;
+  const char* graph;
+  const char* rule;
+  const char* message;
+};
+
+const GuardCase kCases[] = {
+    // arity
+    {"too few inputs", 21, "g (float[2] x) => (y) { y = Add(x) }", "arity",
+     "it has 1 input, but takes 2"},
+    {"too many inputs", 21, "g (float[2] x) => (y) { y = Relu(x, x, x) }", "arity",
+     "it has 3 inputs, but takes 1"},
+    {"too many outputs", 21, "g (float[2] x) => (y) { y, z = Relu(x) }", "arity",
+     "it has 2 outputs, but takes 1"},
+    {"too few of at least one", 21, "g (float[2] x) => (y) { y = Sum() }", "arity",
+     "it has 0 inputs, but takes at least 1"},
+    {"a number of inputs between two", 21, "g (float[2] x) => (y) { y = Clip(x, x, x, x) }",
+     "arity", "it has 4 inputs, but takes 1 to 3"},
+    {"an input left out", 21, "g (float[2] x) => (y) { y = Add(, x) }", "arity",
+     "input 0 (A) is left out, but not optional"},
+
+    // attributes
+    {"an attribute left out", 21, "g (float[2] x) => (y) { y = Concat(x, x) }", "attribute",
+     "attribute 'axis' is missing"},
+    {"an attribute of another type", 21, "g (float[2,3] x) => (y) { y = Transpose<perm = 1>(x) }",
+     "attribute", "attribute 'perm' holds an int, but takes a list of ints"},
+    {"an axis of 2^31: ONNX 1.23 dies", 17,
+     "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<axis = 2147483648>(x, s) }",
+     "attribute", "attribute 'axis' is 2147483648, which is out of range"},
+    {"an axis of 2^32, which would be cut to 0", 21,
+     "g (float[2,3] x) => (y) { y = Softmax<axis = 4294967296>(x) }", "attribute",
+     "attribute 'axis' is 4294967296, which is out of range"},
+    {"an axis behind the last", 17,
+     "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<axis = 2>(x, s) }", "attribute",
+     "axis 2 is out of range for rank 2"},
+    {"an axis before the first", 17,
+     "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<axis = -3>(x, s) }", "attribute",
+     "axis -3 is out of range for rank 2"},
+    {"an axis in a list", 13,
+     "g (float[2,3] x) => (y) { y = MeanVarianceNormalization<axes = [0, 2]>(x) }", "attribute",
+     "axis 2 is out of range for rank 2"},
+    {"an equation with other signs: ONNX 1.23 hangs", 12,
+     "g (float[2,3] x, float[3,4] w) => (y) { y = Einsum<equation = \"i0,jk->ik\">(x, w) }",
+     "attribute", "'i0,jk->ik' is no equation such as 'ij,jk->ik'"},
+    {"an equation with two ellipses", 12,
+     "g (float[2,3] x) => (y) { y = Einsum<equation = \"...i...->i\">(x) }", "attribute",
+     "'...i...->i' is no equation such as 'ij,jk->ik'"},
+    {"an equation with two arrows", 12,
+     "g (float[2,3] x) => (y) { y = Einsum<equation = \"ij->i->j\">(x) }", "attribute",
+     "'ij->i->j' is no equation such as 'ij,jk->ik'"},
+    {"batch dimensions below 0", 13,
+     "g (float[2,3] x, int64[2,1] i) => (y) { y = GatherND<batch_dims = -4>(x, i) }", "attribute",
+     "attribute 'batch_dims' is -4, but can't be negative"},
+    {"an index that has no successor", 9,
+     "g (int64[3] x) => (y) { y = TfIdfVectorizer<max_gram_length = 1, max_skip_count = 0,\n"
+     "min_gram_length = 1, mode = \"TF\", ngram_counts = [0], pool_int64s = [1],\n"
+     "ngram_indexes = [9223372036854775807]>(x) }",
+     "attribute", "attribute 'ngram_indexes' holds 9223372036854775807, which is out of range"},
+    {"more outputs than num_outputs: ONNX 1.23 dies", 18,
+     "g (float[6] x) => (a, b) { a, b = Split<num_outputs = 1>(x) }", "attribute",
+     "attribute 'num_outputs' is 1, but the node has 2 outputs"},
+    {"more num_outputs than memory", 18,
+     "g (float[6] x) => (a) { a = Split<num_outputs = 2000000000>(x) }", "attribute",
+     "attribute 'num_outputs' is 2000000000, but the node has 1 outputs"},
+    {"sizes whose sum overflows", 2,
+     "g (float[6] x) => (a, b) { a, b = Split<split = [9223372036854775807, 2]>(x) }", "attribute",
+     "attribute 'split' holds 9223372036854775807, which is out of range"},
+
+    // values of constant inputs
+    {"sizes whose sum overflows, as an input", 13,
+     "g (float[6] x) => (a, b) <int64[2] s = {9223372036854775807, 2}> { a, b = Split(x, s) }",
+     "shape", "split holds 9.223372036854776e+18, which is out of range"},
+    {"sizes below 0", 11,
+     "g (float[6] x) => (a) <int64[2] s = {-2, 8}> { a = SplitToSequence(x, s) }", "shape",
+     "split holds -2, which is out of range"},
+    {"a scale beyond all numbers", 13,
+     "g (float[2] x) => (y) <float[1] s = {1e30}> { y = Resize(x, , s) }", "shape",
+     "a scale is 1.0000000150474662e+30, but must be positive and finite"},
+    {"a scale of 0", 10, "g (float[2] x) => (y) <float[1] s = {0}> { y = Resize(x, s) }", "shape",
+     "a scale is 0, but must be positive and finite"},
+    {"a scale in an attribute", 7, "g (float[2] x) => (y) { y = Upsample<scales = [1e30]>(x) }",
+     "shape", "a scale is 1.0000000150474662e+30, but must be positive and finite"},
+    {"a depth beyond all numbers", 11,
+     "g (int64[2] x, float[2] v) => (y) <float d = {1e30}> { y = OneHot(x, d, v) }", "shape",
+     "depth holds 1.0000000150474662e+30, which is out of range"},
+    {"a step of 0", 17,
+     "g (float[1,16,1] x) => (y) <int64 step = {0}, int64 length = {4}> {\n"
+     "y = STFT(x, step, , length) }",
+     "shape", "frame_step holds 0, which is out of range"},
+
+    // shapes
+    {"a shape of 2^31 dimensions: ONNX 1.23 takes all memory", 8,
+     "g (float[2] x, int64[2147483647] s) => (y) { y = Expand(x, s) }", "shape",
+     "a shape of 2147483647 dimensions is more than can be checked"},
+    {"a shape of more dimensions than any tensor has", 21,
+     "g (float[2] x, int64[65] s) => (y) { y = Reshape(x, s) }", "shape",
+     "a shape of 65 dimensions is more than can be checked"},
+
+    // attributes that would make no window
+    {"a stride of 0", 21,
+     "g (float[1,1,4] x) => (y) { y = MaxPool<kernel_shape = [2], strides = [0]>(x) }", "attribute",
+     "attribute 'strides' holds 0, which is out of range"},
+    {"a padding below 0", 21,
+     "g (float[1,1,4] x, float[1,1,2] w) => (y) { y = Conv<pads = [-1, 0]>(x, w) }", "attribute",
+     "attribute 'pads' holds -1, which is out of range"},
+    {"a dilation of 2^31", 21,
+     "g (float[1,1,4] x, float[1,1,2] w) => (y) { y = Conv<dilations = [2147483648]>(x, w) }",
+     "attribute", "attribute 'dilations' holds 2147483648, which is out of range"},
+    {"too few strides", 21,
+     "g (float[1,1,4,4] x, float[1,1,2,2] w) => (y) { y = Conv<strides = [2]>(x, w) }", "attribute",
+     "attribute 'strides' has 1 entries, but 2 are needed"},
+    {"another auto_pad", 21,
+     "g (float[1,1,4] x) => (y) { y = MaxPool<kernel_shape = [2], auto_pad = \"SAME\">(x) }",
+     "attribute", "there is no auto_pad 'SAME'"},
+    {"padding as large as the window", 21,
+     "g (float[1,1,4] x) => (y) { y = AveragePool<kernel_shape = [2], pads = [0, 2]>(x) }",
+     "attribute",
+     "padding of 2 along spatial dimension 0 is not smaller than the window of 2: a window could "
+     "lie in it alone"},
+    {"no spatial dimensions", 21, "g (float[1,4] x) => (y) { y = MaxPool<kernel_shape = [2]>(x) }",
+     "shape", "its input has rank 2, and no spatial dimensions"},
+    {"a perm that is no permutation", 21,
+     "g (float[2,3,4] x) => (y) { y = Transpose<perm = [0, 2, 2]>(x) }", "attribute",
+     "perm [0,2,2] is no permutation of 3 dimensions"},
+    {"a negative dimension in a shape", 21,
+     "g (float[2] x) => (y) <int64[1] s = {-2}> { y = Expand(x, s) }", "shape",
+     "shape holds -2, which is out of range"},
+};
+
+/// Results need no types here.
+Model read(int opset, const std::string& graph) {
+  Problems ignored;
+  return parse_text(fmt::format("<ir_version: 10, opset_import: [\"\" : {}]>\n{}", opset, graph),
+                    {.problems = &ignored});
+}
+
+TEST(InferGuards, Refuse) {
+  for (const GuardCase& test : kCases) {
+    SCOPED_TRACE(test.name);
+    Model model = read(test.opset, test.graph);
+    Problems problems;
+    infer_types(model, problems);
+    ASSERT_EQ(problems.list().size(), 1);
+    EXPECT_EQ(problems.list()[0].rule, test.rule);
+    EXPECT_EQ(problems.list()[0].message, test.message);
+  }
+}
+
+// The nearest neighbours of the cases above that are right.
+const char* const kRight[] = {
+    "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<axis = -2>(x, s) }",
+    "g (float[2,3] x, float[3,4] w) => (y) { y = Einsum<equation = \"ij, jk -> ik\">(x, w) }",
+    "g (float[2,3] x, float[3,4] w) => (y) { y = Einsum<equation = \"...j,jk\">(x, w) }",
+    "g (float[2,3] x, int64[2,1] i) => (y) { y = GatherND<batch_dims = 1>(x, i) }",
+    "g (float[7] x) => (a, b) { a, b = Split<num_outputs = 2>(x) }",
+    "g (float[6] x) => (a, b) <int64[2] s = {6, 0}> { a, b = Split(x, s) }",
+    "g (float[2] x) => (y) <float[0] none = {}, int64[1] sizes = {3}> {\n"
+    "y = Resize(x, , none, sizes) }",
+    "g (float[2] x) => (y) <float[1] s = {0.5}> { y = Resize(x, , s) }",
+    "g (int64[2] x, float[2] v) => (y) <float d = {3}> { y = OneHot(x, d, v) }",
+    "g (float[2] x) => (y) { y = Clip(x, , ) }",
+    "g (float[2] x) => (y) { c = Constant<value_int = 9223372036854775807>()\n y = Relu(x) }",
+    "g (float[2,1] x, int64[N] s) => (y) { y = Expand(x, s) }",
+};
+
+TEST(InferGuards, LetRightNodesPass) {
+  for (const char* graph : kRight) {
+    SCOPED_TRACE(graph);
+    Model model = read(18, graph);
+    Problems problems;
+    infer_types(model, problems);
+    for (const Problem& problem : problems.list()) ADD_FAILURE() << to_string(problem);
+  }
+}
+
+TEST(InferGuards, RefuseScalesThatAreNoNumbers) {
+  for (const float scale : {NAN, INFINITY, -INFINITY}) {
+    Model model = read(18, "g (float[2] x) => (y) <float[1] s = {1}> { y = Resize(x, , s) }");
+    model.graph->set_initializer(model.graph->initializers()[0], Tensor::of<float>({1}, {scale}));
+    Problems problems;
+    infer_types(model, problems);
+    ASSERT_EQ(problems.errors(), 1);
+    EXPECT_EQ(problems.list()[0].rule, "shape");
+  }
+}
+
+TEST(InferGuards, RefuseCrowdsOfOutputs) {
+  Model model;
+  model.ir_version = 10;
+  Value* x = model.graph->add_input("x", Type::tensor(DType::f32, Shape(64, Dim::known(1))));
+  Node* node = model.graph->add_node("Split", {x});
+  node->opset = 13;
+  for (int i = 0; i < 20000; ++i) node->add_output(fmt::format("y{}", i));
+  Problems problems;
+  infer_types(model, problems);
+  ASSERT_EQ(problems.errors(), 1);
+  EXPECT_EQ(problems.list()[0].message,
+            "it has 1 input and 20000 outputs, more than can be checked");
+}
+
+// All operators in all versions, with whatever a hostile file could hold.
+TEST(InferGuards, SurviveRandomNodes) {
+  constexpr uint64_t kRounds = 30;
+  const auto schemas = onnx::OpSchemaRegistry::get_all_schemas_with_history();
+  ASSERT_GT(schemas.size(), 600);
+  size_t right = 0, refused = 0;
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    for (const onnx::OpSchema& schema : schemas) {
+      Model model = RandomNode(round).make(schema);
+      Problems problems;
+      infer_types(model, problems);
+      ++(problems.empty() ? right : refused);
+      for (const Problem& problem : problems.list()) {
+        EXPECT_FALSE(problem.message.empty()) << schema.Name();
+      }
+    }
+  }
+  // Both ends are reached: what is made is neither all nonsense nor all harmless.
+  EXPECT_GT(right, schemas.size() * kRounds / 5);
+  EXPECT_GT(refused, schemas.size() * kRounds / 5);
+}
+
+}  // namespace
+}  // namespace onward
