@@ -40,7 +40,7 @@ std::span<const CoverageGaps> coverage_gaps() {
        "a normalization that is not written yet",
        {"GroupNormalization", "InstanceNormalization", "LRN", "MeanVarianceNormalization",
         "RMSNormalization"}},
-      {"", "its way back through time is not written yet", {"GRU", "LSTM", "RNN"}},
+      {"", "its backward through time is not written yet", {"GRU", "LSTM", "RNN"}},
       {"", "subgraphs are not run or differentiated yet", {"If", "Loop", "Scan", "SequenceMap"}},
       {"",
        "resampling of images is not written yet",

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kLongestHeader = 65536;
-constexpr size_t kMostDims = 64;  // as in NumPy
+constexpr size_t kMaxDims = 64;  // as in NumPy
 
 struct NumpyType {
   std::string_view descr;
@@ -67,7 +67,7 @@ class Scanner {
     std::vector<int64_t> numbers;
     expect('(');
     while (!take(')')) {
-      if (numbers.size() == kMostDims) damaged();
+      if (numbers.size() == kMaxDims) damaged();
       numbers.push_back(integer());
       take_word("L");  // a long of Python 2
       if (!take(',') && !next_is(')')) damaged();
@@ -195,8 +195,8 @@ NpyHeader parse_npy_header(std::span<const std::byte> file) {
   const auto size = count ? bytes_of(header, *count) : std::nullopt;
   if (!size) throw Error(fmt::format("its shape {} is too large", to_string(header.dims)));
   // Elements without width take no bytes, so that a short file could ask for any number of them.
-  constexpr int64_t kMostEmpty = 1 << 24;
-  if (*size == 0 && *count > kMostEmpty) {
+  constexpr int64_t kMaxEmpty = 1 << 24;
+  if (*size == 0 && *count > kMaxEmpty) {
     throw Error(fmt::format("it has {} empty strings", *count));
   }
   header.data_size = static_cast<size_t>(*size);

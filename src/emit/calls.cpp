@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "emit/say.h"
+#include "emit/emitters.h"
 #include "onward/error.h"
 
 namespace onward::emit {
@@ -140,10 +140,10 @@ const CallRow* find_call(const Node& node) {
   return found == std::end(kCalls) ? nullptr : found;
 }
 
-std::string say(const CallRow& row, const Call& call) {
+std::string emit_call(const CallRow& row, const Call& call) {
   const Cell& cell = row.cell(call.target());
   if (!cell.gap.empty()) throw Error(std::string(cell.gap));
-  return cell.say ? cell.say(call) : filled_pattern(cell.pattern, call);
+  return cell.emitter ? cell.emitter(call) : filled_pattern(cell.pattern, call);
 }
 
 }  // namespace onward::emit

@@ -2,8 +2,8 @@
 
 #include <numeric>
 
+#include "emit/emit_window.h"
 #include "emit/module.h"
-#include "emit/say_window.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 

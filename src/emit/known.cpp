@@ -9,7 +9,7 @@ namespace onward::emit {
 namespace {
 
 /// More than shapes and indices need; a weight that was only transposed stays a weight.
-constexpr int64_t kMostElements = 4096;
+constexpr int64_t kMaxElements = 4096;
 
 constexpr std::string_view kRandom[] = {"Dropout",       "RandomNormal",      "RandomNormalLike",
                                         "RandomUniform", "RandomUniformLike", "Bernoulli",
@@ -22,7 +22,7 @@ bool may_be_computed(const Node& node) {
 
 bool is_worth_keeping(const Node& node, const Tensor& result) {
   if (node.op == "Constant" || result.size() == 1) return true;
-  return !is_float(result.dtype()) && result.size() <= kMostElements;
+  return !is_float(result.dtype()) && result.size() <= kMaxElements;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Known::Known(const Graph& graph, const std::unordered_set<const Value*>& state) 
       all = all && (inputs[i] || !node->input(i));
       if (inputs[i]) elements += inputs[i]->size();
     }
-    if (!all || elements > kMostElements) continue;
+    if (!all || elements > kMaxElements) continue;
     std::vector<Tensor> results;
     try {
       results = eval::run_node(*node, inputs);

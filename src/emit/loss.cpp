@@ -10,7 +10,7 @@ namespace onward::emit {
 namespace {
 
 /// More would be data, which has no place in a source.
-constexpr int64_t kMostWrittenOut = 64;
+constexpr int64_t kMaxWrittenOut = 64;
 
 /// The label that nn.CrossEntropyLoss ignores unless it is told of another.
 constexpr int64_t kTorchIgnores = -100;
@@ -26,7 +26,7 @@ std::string nested_list(const Tensor& tensor, size_t axis, int64_t& next) {
 
 /// A constant of the loss, which is no tensor of the model: written out.
 std::string constant_text(Target target, const Tensor& tensor) {
-  if (tensor.size() > kMostWrittenOut) {
+  if (tensor.size() > kMaxWrittenOut) {
     throw Error(fmt::format("a constant of {} elements can't be written out", tensor.size()));
   }
   int64_t next = 0;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "emit/say_window.h"
+#include "emit/emit_window.h"
 #include "onward/error.h"
 
 namespace onward::emit {

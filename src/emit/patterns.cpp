@@ -111,7 +111,7 @@ std::optional<Pattern> layer_norm(const Node& node, const Known&) {
   for (size_t d = 0; d < scale->dims().size(); ++d) {
     const auto size = (*shape)[first + d].value;
     if (size && *size != scale->dims()[d]) return std::nullopt;
-    if (!size && scale->dims()[d] == 1) return std::nullopt;  // may be stretched
+    if (!size && scale->dims()[d] == 1) return std::nullopt;  // may be broadcast
   }
   const Value* bias = node.input(2);
   if (bias && (!bias->tensor() || bias->tensor()->dims() != scale->dims())) return std::nullopt;

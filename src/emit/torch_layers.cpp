@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "emit/emit_window.h"
 #include "emit/module.h"
-#include "emit/say_window.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 

@@ -99,7 +99,7 @@ void write_call(const Node& node, Body& body) {
     }
   }
   const Form form = form_of(node, *row, body);
-  const std::string text = say(*row, Call(node, body, form));
+  const std::string text = emit_call(*row, Call(node, body, form));
   if (count == 1 && is_name(text) && node.output(0)) {
     body.alias(node.output(0), form, text);
     return;

@@ -38,9 +38,9 @@ class Descriptor {
 
 /// Where a symbolic link leads, even to nothing yet: the link stays, and what it names is written.
 fs::path follow_links(fs::path file) {
-  constexpr int kMostLinks = 40;  // as the kernel does
+  constexpr int kMaxLinks = 40;  // as the kernel does
   std::error_code failure;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(file, failure); ++i) {
+  for (int i = 0; i < kMaxLinks && fs::is_symlink(file, failure); ++i) {
     file = file.parent_path() / fs::read_symlink(file);  // an absolute path replaces the left side
   }
   return file;

@@ -8,7 +8,7 @@ namespace onward {
 namespace {
 
 // A few kilobytes of functions that call each other can stand for any number of nodes.
-constexpr int64_t kMostInlinedNodes = 200'000;
+constexpr int64_t kMaxInlinedNodes = 200'000;
 constexpr size_t kDeepestCall = 100;
 
 }  // namespace
@@ -50,9 +50,9 @@ void GraphBuilder::inline_call(const onnx::NodeProto& call, const onnx::Function
                   fmt::format("functions call each other more than {} deep", kDeepestCall));
   }
   inlined_nodes_ += 1 + function.node_size();
-  if (inlined_nodes_ > kMostInlinedNodes) {
+  if (inlined_nodes_ > kMaxInlinedNodes) {
     return refuse("function-size",
-                  fmt::format("inlined, the functions hold over {} nodes", kMostInlinedNodes));
+                  fmt::format("inlined, the functions hold over {} nodes", kMaxInlinedNodes));
   }
   if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
     return refuse("function-call",

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kSmallestExternal = 1024;
 // Protobuf's limit is 2 GB for the whole message; the rest of the model needs room too.
-constexpr size_t kMostEmbedded = size_t{1900} << 20;
+constexpr size_t kMaxEmbedded = size_t{1900} << 20;
 
 size_t data_size(const UnsavedModel& model) {
   size_t total = 0;
@@ -109,7 +109,7 @@ void serialize(UnsavedModel& model, int descriptor) {
 void save(const Model& model, const fs::path& file, const SaveOptions& options) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   UnsavedModel unsaved = prepare_to_save(model, options, folder);
-  if (options.external_data || unsaved.had_external_data || data_size(unsaved) > kMostEmbedded) {
+  if (options.external_data || unsaved.had_external_data || data_size(unsaved) > kMaxEmbedded) {
     const bool any = std::any_of(
         unsaved.tensors.begin(), unsaved.tensors.end(),
         [](const auto& each) { return each.tensor.bytes().size() >= kSmallestExternal; });
@@ -123,7 +123,7 @@ void save(const Model& model, const fs::path& file, const SaveOptions& options) 
 
 std::string to_bytes(const Model& model, const SaveOptions& options) {
   UnsavedModel unsaved = prepare_to_save(model, options, {});
-  if (data_size(unsaved) > kMostEmbedded) {
+  if (data_size(unsaved) > kMaxEmbedded) {
     throw Error("the model is too large for one message of 2 GB: save it with external data");
   }
   const LentBytes lent(unsaved);

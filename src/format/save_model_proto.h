@@ -23,7 +23,7 @@ struct UnsavedModel {
   bool had_external_data = false;  // some tensors lie in files that are not in the new folder
 };
 
-/// Patches the message that the model was read from, where there is one and the structure of the
+/// Im2col the message that the model was read from, where there is one and the structure of the
 /// graphs is unchanged, or writes it anew. Data that already lies in files of `folder` stays there.
 UnsavedModel prepare_to_save(const Model& model, const SaveOptions& options,
                              const std::filesystem::path& folder);

@@ -9,7 +9,7 @@
 namespace onward {
 namespace {
 
-constexpr size_t kMostDims = 64;
+constexpr size_t kMaxDims = 64;
 constexpr int64_t kLargestDim = std::numeric_limits<int32_t>::max();  // to which some rules cut
 constexpr size_t kLongestSymbol = 256;
 constexpr int kDeepestType = 16;
@@ -19,7 +19,7 @@ constexpr int kDeepestType = 16;
 template <typename TensorType>
 void put_tensor_type(const Type& type, TensorType* proto) {
   proto->set_elem_type(static_cast<int32_t>(type.dtype));
-  if (!type.shape || type.shape->size() > kMostDims) return;
+  if (!type.shape || type.shape->size() > kMaxDims) return;
   auto* shape = proto->mutable_shape();
   for (const Dim& dim : *type.shape) {
     auto* added = shape->add_dim();
@@ -64,7 +64,7 @@ void put_type(const Type& type, int depth, onnx::TypeProto* proto) {
 
 /// The tensor's message; only type and dimensions of a large one, whose elements no rule needs.
 onnx::TensorProto to_rule_tensor(const Tensor& tensor) {
-  if (tensor.size() <= KnownData::kMostConstantElements) return to_proto(tensor);
+  if (tensor.size() <= KnownData::kMaxConstantElements) return to_proto(tensor);
   onnx::TensorProto proto;
   proto.set_data_type(static_cast<int32_t>(tensor.dtype()));
   for (const int64_t dim : tensor.dims()) proto.add_dims(dim);
@@ -203,7 +203,7 @@ const onnx::TensorProto* NodeContext::getInputData(size_t index) const {
   const Tensor* constant = known_.constant(*value);
   // The longest that a rule needs is one number for each output of a Split. What is longer than any
   // shape would only let a small file ask for long work.
-  if (constant && constant->size() > PartialTensor::kMostElements && node_.op != "Split") {
+  if (constant && constant->size() > PartialTensor::kMaxElements && node_.op != "Split") {
     return nullptr;
   }
   if (constant) {

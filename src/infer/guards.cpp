@@ -11,8 +11,8 @@ namespace onward {
 namespace {
 
 /// Rules copy the shape of an input to each output, so that a short file could ask for gigabytes.
-constexpr size_t kMostInputs = 65536;
-constexpr size_t kMostOutputs = 16384;
+constexpr size_t kMaxInputs = 65536;
+constexpr size_t kMaxOutputs = 16384;
 
 Refusal arity(std::string message) { return {"arity", "", std::move(message)}; }
 Refusal attribute_refusal(std::string message) { return {"attribute", "", std::move(message)}; }
@@ -32,7 +32,7 @@ std::optional<Refusal> check_count(size_t count, int lowest, int highest, std::s
 }
 
 std::optional<Refusal> check_arity(const Node& node, const onnx::OpSchema& schema) {
-  if (node.inputs().size() > kMostInputs || node.outputs().size() > kMostOutputs) {
+  if (node.inputs().size() > kMaxInputs || node.outputs().size() > kMaxOutputs) {
     return arity(fmt::format("it has {} and {}, more than can be checked",
                              counted(node.inputs().size(), "input"),
                              counted(node.outputs().size(), "output")));

@@ -18,7 +18,7 @@ namespace onward {
 namespace {
 
 /// A bound on what a hostile chain of nodes can make of one long shape.
-constexpr size_t kMostInferredBytes = size_t{256} << 20;
+constexpr size_t kMaxInferredBytes = size_t{256} << 20;
 
 /// Operators that the standard gives a function body but no rule, or a rule for the type alone: the
 /// rule of an operator with the same relation of output to input is run instead.
@@ -334,7 +334,7 @@ void Inference::store(const Node& node, Value& value, const Type& type) {
     value.type = without_shapes(value.type);
   }
   inferred_bytes_ += shape_bytes(type);
-  const bool too_much = inferred_bytes_ > kMostInferredBytes;
+  const bool too_much = inferred_bytes_ > kMaxInferredBytes;
   value.type = merge(value.type, too_much ? without_shapes(type) : type);
 }
 

@@ -6,11 +6,11 @@ namespace onward {
 namespace {
 
 /// More numbers are data: nothing is asked of them here.
-constexpr int64_t kMostNumbers = KnownData::kMostConstantElements;
+constexpr int64_t kMaxNumbers = KnownData::kMaxConstantElements;
 
 std::optional<std::vector<double>> numbers_of(const Tensor& tensor) {
   const bool real = is_float(tensor.dtype()) || is_integer(tensor.dtype());
-  if (!real || tensor.size() > kMostNumbers) return std::nullopt;
+  if (!real || tensor.size() > kMaxNumbers) return std::nullopt;
   std::vector<double> numbers;
   for (int64_t i = 0; i < tensor.size(); ++i) numbers.push_back(tensor.number(i));
   return numbers;

@@ -35,9 +35,9 @@ std::optional<Range> range_of(DType dtype) {
 }  // namespace
 
 bool can_be_partial(DType dtype, std::span<const int64_t> dims) {
-  if (!range_of(dtype) || dims.size() > PartialTensor::kMostDims) return false;
+  if (!range_of(dtype) || dims.size() > PartialTensor::kMaxDims) return false;
   const auto count = element_count(dims);
-  return count && *count <= PartialTensor::kMostElements;
+  return count && *count <= PartialTensor::kMaxElements;
 }
 
 Dim fitted(DType dtype, Dim element) {

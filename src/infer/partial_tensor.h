@@ -15,8 +15,8 @@ namespace onward {
 /// each a number, a symbol, or unknown. A symbol always names a dimension, so it is never negative.
 struct PartialTensor {
   /// Tensors that describe shapes are tiny; larger ones are not followed.
-  static constexpr int64_t kMostElements = 256;
-  static constexpr size_t kMostDims = 8;
+  static constexpr int64_t kMaxElements = 256;
+  static constexpr size_t kMaxDims = 8;
 
   DType dtype = DType::i64;
   std::vector<int64_t> dims;

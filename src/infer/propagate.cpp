@@ -6,12 +6,12 @@ namespace onward {
 namespace {
 
 /// A bound on what a hostile chain of nodes can make us remember: some tens of megabytes.
-constexpr int64_t kMostKeptElements = 1 << 18;
+constexpr int64_t kMaxKeptElements = 1 << 18;
 
 template <typename T>
 std::optional<Tensor> list_tensor(const Attribute& attribute) {
   const auto* list = std::get_if<std::vector<T>>(&attribute.value);
-  if (!list || static_cast<int64_t>(list->size()) > KnownData::kMostConstantElements) return {};
+  if (!list || static_cast<int64_t>(list->size()) > KnownData::kMaxConstantElements) return {};
   return Tensor::of<T>({static_cast<int64_t>(list->size())}, *list);
 }
 
@@ -24,8 +24,8 @@ std::optional<Tensor> scalar_tensor(const Attribute& attribute) {
 /// The tensor that a Constant node holds, in whichever of its attributes.
 std::optional<Tensor> tensor_of_constant(const Node& node) {
   if (const auto* tensor = node.get<Tensor>("value")) {
-    return tensor->size() <= KnownData::kMostConstantElements ? std::optional(*tensor)
-                                                              : std::nullopt;
+    return tensor->size() <= KnownData::kMaxConstantElements ? std::optional(*tensor)
+                                                             : std::nullopt;
   }
   using Reader = std::optional<Tensor> (*)(const Attribute&);
   constexpr std::pair<std::string_view, Reader> kReaders[] = {
@@ -50,7 +50,7 @@ std::optional<PartialTensor> to_partial(const Tensor& tensor) {
 }
 
 std::optional<std::vector<int64_t>> known_dims(const Type& type) {
-  if (!type.is_tensor() || !type.shape || type.shape->size() > PartialTensor::kMostDims) return {};
+  if (!type.is_tensor() || !type.shape || type.shape->size() > PartialTensor::kMaxDims) return {};
   std::vector<int64_t> dims;
   for (const Dim& dim : *type.shape) {
     if (!dim.value) return std::nullopt;
@@ -70,7 +70,7 @@ KnownData::KnownData(const Model& model) : defaults_are_constants_(model.ir_vers
 
 const Tensor* KnownData::constant(const Value& value) const {
   if (const Tensor* tensor = value.tensor()) {
-    if (tensor->size() > kMostConstantElements || state_.contains(&value)) return nullptr;
+    if (tensor->size() > kMaxConstantElements || state_.contains(&value)) return nullptr;
     return value.is_input() && !defaults_are_constants_ ? nullptr : tensor;
   }
   const auto found = constants_.find(&value);
@@ -103,7 +103,7 @@ void KnownData::follow(const Node& node) {
 
 void KnownData::keep(const Value& value, PartialTensor tensor) {
   const auto count = static_cast<int64_t>(tensor.elements.size());
-  if (kept_elements_ + count > kMostKeptElements) return;
+  if (kept_elements_ + count > kMaxKeptElements) return;
   // What contradicts the type of the value is reported elsewhere and not worth following.
   const Type type = Type::tensor(tensor.dtype, std::span<const int64_t>(tensor.dims));
   if (conflict(type, value.type)) return;

@@ -15,7 +15,7 @@ namespace onward {
 class KnownData {
  public:
   /// Larger constants are weights; no shape depends on their elements.
-  static constexpr int64_t kMostConstantElements = 4096;
+  static constexpr int64_t kMaxConstantElements = 4096;
 
   explicit KnownData(const Model& model);
 

@@ -14,7 +14,7 @@ using Found = std::optional<PartialTensor>;
 /// A longer name of a dimension is not worth copying from shape to shape.
 constexpr size_t kLongestName = 256;
 /// Of all operands of one node together.
-constexpr size_t kMostElements = 4 * PartialTensor::kMostElements;
+constexpr size_t kMaxElements = 4 * PartialTensor::kMaxElements;
 
 /// A node with what is known of its inputs.
 class KnownOperands {
@@ -38,7 +38,7 @@ class KnownOperands {
       auto tensor = (*this)[i];
       if (!tensor) return std::nullopt;
       elements += std::max<size_t>(tensor->elements.size(), 1);
-      if (elements > kMostElements) return std::nullopt;
+      if (elements > kMaxElements) return std::nullopt;
       tensors.push_back(std::move(*tensor));
     }
     return tensors;

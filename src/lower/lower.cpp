@@ -19,7 +19,7 @@
 namespace onward {
 namespace {
 
-constexpr int64_t kLeastOpset = 17;
+constexpr int64_t kMinOpset = 17;
 
 constexpr Pass kPasses[] = {
     {"fold-constants", fold_constants},    // the shapes that rules compute with become numbers
@@ -57,7 +57,7 @@ std::vector<std::string> notes_on(const Model& model) {
 }
 
 Model write(const Model& plain, std::optional<int64_t> wanted, int64_t own) {
-  const int64_t first = wanted.value_or(std::clamp(own, kLeastOpset, kNewestReleasedOpset));
+  const int64_t first = wanted.value_or(std::clamp(own, kMinOpset, kNewestReleasedOpset));
   const int64_t last = wanted.value_or(kNewestReleasedOpset);
   std::vector<std::string> complaints;
   for (int64_t opset = first; opset <= last; ++opset) {

@@ -78,7 +78,7 @@ void require_no_zeros(Rewrite& rewrite) {
 }
 
 /// Where two versions differ in some cases only, the rule that lifts refuses just these and changes
-/// nothing: it serves as the check of the way back.
+/// nothing: it serves as the check of the downgrade.
 template <typename Table>
 void check_as_lifting_does(Rewrite& rewrite, const Table& table) {
   for (const LiftStep& step : table) {

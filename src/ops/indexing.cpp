@@ -77,7 +77,7 @@ Grads split_vjp(const VjpContext& c) {
   return {c.builder().add("Concat", parts, c.input(0).dtype(), {{"axis", c.attribute("axis", 0)}})};
 }
 
-/// The way back of ScatterElements with reduction "add", which only rules of ours write.
+/// The backward of ScatterElements with reduction "add", which only rules of ours write.
 Grads scatter_elements_vjp(const VjpContext& c) {
   if (c.node().string_or("reduction", "none") != "add") {
     throw Error("only the reduction 'add' has a gradient");

@@ -46,7 +46,7 @@ std::vector<InferredOutput> swap_last_two_types(const Node& node, const KnownDat
 
 Grads swap_last_two_vjp(const VjpContext& c) { return {swap_last_two(c.grad(0))}; }
 
-// SumTo(x, shape): x summed over the dimensions in which a broadcast from `shape` stretched it.
+// SumTo(x, shape): x summed over the dimensions in which it was broadcast from `shape`.
 Grads sum_to_vjp(const VjpContext& c) { return {expand(c.grad(0), shape_of(c.input(0)))}; }
 
 std::vector<InferredOutput> sum_to_types(const Node& node, const KnownData& known) {
@@ -89,7 +89,7 @@ std::vector<Expr> sum_to_expansion(const ExpandContext& c) {
     return {sum_known_axes(c, *axes)};
   }
   // With the shape padded by ones in front: the axes of size one are those to sum over (summing
-  // over one that was not stretched changes nothing), and a reshape takes the padding off.
+  // over one that was not broadcast changes nothing), and a reshape takes the padding off.
   Builder& b = c.builder();
   const Expr x = c.input(0), shape = c.input(1);
   const Expr padding = expand(b.integers({1}), rank_of(x) - shape_of(shape));
@@ -99,7 +99,7 @@ std::vector<Expr> sum_to_expansion(const ExpandContext& c) {
   return {reshape(sum(x, axes, KeepDims::yes), shape)};
 }
 
-// ScatterAdd(x, indices, shape): the way back of every operator that picks elements by index. What
+// ScatterAdd(x, indices, shape): the backward of every operator that picks elements by index. What
 // has a negative index is dropped: it goes to, and comes from, an element more behind the others,
 // since these may be none.
 Expr with_place_for_dropped(Expr indices, Expr count) {

@@ -7,7 +7,8 @@
 namespace onward {
 namespace {
 
-// The ways back, both of (dloss, values, labels, weights) and with the attributes of the loss:
+// The backward passes, both of (dloss, values, labels, weights) and with the attributes of the
+// loss:
 //   SoftmaxCrossEntropyGrad of log-probabilities = each * (exp(log_prob) - onehot)
 //   NegativeLogLikelihoodGrad of any tensor of their shape = -(each * onehot)
 // where `each` is the gradient with respect to what a label added to the loss.
@@ -71,7 +72,7 @@ std::vector<InferredOutput> loss_grad_types(const Node& node, const KnownData&) 
   return of_same_shape(node, 1, 1);
 }
 
-/// The way back with respect to input 1 of `op`.
+/// The backward with respect to input 1 of `op`.
 Expr way_back(const VjpContext& c, std::string_view op, Expr of) {
   std::vector<Value*> inputs = values({c.grad(0), of, c.input(1)});
   if (c.has_input(2)) inputs.push_back(c.input(2).value());

@@ -36,7 +36,7 @@ std::vector<NamedAttribute> average_window(const Node& node) {
   return attributes;
 }
 
-// The mean over a window is linear: its way back spreads each dy over its window.
+// The mean over a window is linear: its backward spreads each dy over its window.
 Grads average_pool_vjp(const VjpContext& c) {
   const Expr dy = c.grad(0);
   return {c.builder().add_internal("AveragePoolGrad", values({dy, shape_of(c.input(0))}),

@@ -51,7 +51,7 @@ class WindowValues {
   Expr before_, after_;
 };
 
-/// The way back of a convolution: each dy times w, added up where its window lies in x.
+/// The backward of a convolution: each dy times w, added up where its window lies in x.
 Expr spread_over_windows(const ExpandContext& c, const WindowValues& windows, Expr dy, Expr w,
                          int64_t group);
 

@@ -11,7 +11,7 @@ namespace onward {
 
 /// BatchNormalization and BatchNormGrad.
 std::string refuses_batch_norm(const Node& node);
-/// The losses over classes, and their ways back.
+/// The losses over classes, and their backward passes.
 std::string refuses_class_loss(const Node& node);
 
 }  // namespace onward

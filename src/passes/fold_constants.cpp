@@ -7,7 +7,7 @@ namespace onward {
 namespace {
 
 /// Larger results stay where they are: computing them again is cheaper than keeping them.
-constexpr int64_t kMostElements = 4096;
+constexpr int64_t kMaxElements = 4096;
 
 constexpr std::string_view kRandom[] = {"Bernoulli",        "Dropout",       "Multinomial",
                                         "RandomNormal",     "RandomUniform", "RandomNormalLike",
@@ -30,7 +30,7 @@ std::optional<Tensor> shape_of_known(const Node& node) {
 
 bool is_small(const Value& value) {
   const auto dims = static_dims(value);
-  return dims && checked_element_count(*dims) <= kMostElements;
+  return dims && checked_element_count(*dims) <= kMaxElements;
 }
 
 /// The results of a node all of whose inputs are constants; nothing where they are not, or large.

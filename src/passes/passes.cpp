@@ -15,9 +15,9 @@ constexpr Pass kStepPasses[] = {
     {"simplify", simplify},                // sums and expands that turned out to do nothing
     {"share-subgraphs", share_subgraphs},  // what rules asked for twice
     {"fuse-transposes", fuse_transposes},  // into the products that read them
-    {"save-pool-taps", save_pool_taps},    // pooling and its way back, chosen together
-    {"save-probabilities", save_probabilities},  // the softmax loss and its way back
-    {"save-statistics", save_statistics},        // normalization, its way back, and a Relu between
+    {"save-pool-taps", save_pool_taps},    // pooling and its backward, chosen together
+    {"save-probabilities", save_probabilities},  // the softmax loss and its backward
+    {"save-statistics", save_statistics},        // normalization, its backward, and a Relu between
     {"drop-dead-nodes", drop_dead_nodes},        // gradients nobody asked for
 };
 
@@ -39,8 +39,8 @@ std::optional<std::vector<int64_t>> static_dims(const Value& value) {
 }
 
 std::optional<double> uniform_number(const Tensor* constant) {
-  constexpr int64_t kMostLookedAt = 4096;
-  if (!constant || constant->size() == 0 || constant->size() > kMostLookedAt) return std::nullopt;
+  constexpr int64_t kMaxLookedAt = 4096;
+  if (!constant || constant->size() == 0 || constant->size() > kMaxLookedAt) return std::nullopt;
   if (constant->dtype() == DType::string || is_complex(constant->dtype())) return std::nullopt;
   const double first = constant->number(0);
   for (int64_t i = 1; i < constant->size(); ++i) {

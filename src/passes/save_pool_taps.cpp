@@ -1,5 +1,5 @@
 // A largest element's place is kept as the number of its tap, one byte instead of the eight of an
-// index, and its way back adds where the taps say.
+// index, and its backward adds where the taps say.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 namespace onward {
 namespace {
 
-constexpr int64_t kMostTaps = 255;
+constexpr int64_t kMaxTaps = 255;
 
 bool is_way_back(const Node& node, const Value& indices, const Value& x) {
   return node.domain == kInternalDomain && node.op == "ScatterAdd" && node.input(1) == &indices &&
@@ -23,8 +23,8 @@ bool can_keep_taps(const PassContext& c, const Node& node) {
   if (node.int_or("storage_order", 0) != 0) return false;
   const auto* kernel = node.get<std::vector<int64_t>>("kernel_shape");
   int64_t taps = 1;
-  for (const int64_t size : kernel ? *kernel : std::vector<int64_t>{kMostTaps + 1}) taps *= size;
-  if (taps > kMostTaps || !static_dims(x)) return false;
+  for (const int64_t size : kernel ? *kernel : std::vector<int64_t>{kMaxTaps + 1}) taps *= size;
+  if (taps > kMaxTaps || !static_dims(x)) return false;
   if (std::ranges::find(c.graph.outputs(), &indices) != c.graph.outputs().end()) return false;
   return std::ranges::all_of(indices.uses(),
                              [&](const Use& use) { return is_way_back(*use.node, indices, x); });

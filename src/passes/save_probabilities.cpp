@@ -1,4 +1,4 @@
-// The softmax loss keeps probabilities for its way back where nobody else reads its log_prob: they
+// The softmax loss keeps probabilities for its backward where nobody else reads its log_prob: they
 // are exponentials that it has at hand.
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Normalizations keep their statistics for the way back. Batch normalization takes a Relu that
+// Normalizations keep their statistics for the backward. Batch normalization takes a Relu that
 // follows with it, there and back: what lies between the two is then neither written nor read.
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool is_batch_norm(const Node& node) {
 
 bool trains(const Node& norm) { return norm.int_or("training_mode", 0) != 0; }
 
-/// The normalization that a BatchNormGrad is the way back of, or null.
+/// The normalization that a BatchNormGrad is the backward of, or null.
 Node* forward_of(const NodeOrder& order, const Node& grad) {
   const bool frozen = grad.input(3) != nullptr;
   for (const Use& use : grad.input(1)->uses()) {
@@ -91,7 +91,7 @@ void pair_with_forward(PassContext& c, const NodeOrder& order, Node& grad) {
                    saved.second, bias});
 }
 
-/// Layer normalization gives its mean and inverse deviation to its way back.
+/// Layer normalization gives its mean and inverse deviation to its backward.
 void pair_layer_norm(PassContext& c, const NodeOrder& order, Node& grad) {
   const Value& x = *grad.input(1);
   for (const Use& use : x.uses()) {

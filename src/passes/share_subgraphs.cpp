@@ -7,7 +7,7 @@
 namespace onward {
 namespace {
 
-constexpr int64_t kMostSharedBytes = 4096;
+constexpr int64_t kMaxSharedBytes = 4096;
 
 template <typename T>
 void write_list(std::ostream& out, const std::vector<T>& list) {
@@ -70,7 +70,7 @@ void share_constants(PassContext& c) {
   for (Value* value : initializers) {
     const Tensor* constant = c.constant(value);
     if (!constant || constant->dtype() == DType::string ||
-        static_cast<int64_t>(constant->bytes().size()) > kMostSharedBytes) {
+        static_cast<int64_t>(constant->bytes().size()) > kMaxSharedBytes) {
       continue;
     }
     std::ostringstream key;

@@ -62,8 +62,8 @@ std::optional<std::vector<int64_t>> broadcast(const std::vector<std::vector<int6
   return result;
 }
 
-/// An elementwise node stretches its operands by itself: one that was expanded before is read as it
-/// was, as long as another operand still gives the shape.
+/// An elementwise node broadcasts its operands by itself: one that was expanded before is read as
+/// it was, as long as another operand still gives the shape.
 void skip_expands(Node& node) {
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     const Value* input = node.input(i);
@@ -79,7 +79,7 @@ void skip_expands(Node& node) {
   }
 }
 
-/// Relu's result is positive where its input is, so that the mask of the way back needs only the
+/// Relu's result is positive where its input is, so that the mask of the backward needs only the
 /// result, and the input can be forgotten.
 void mask_by_result(const PassContext& c, const NodeOrder& order, Node& node) {
   if (node.op != "Greater" || !node.domain.empty() || !is_number(c, node.input(1), 0)) return;

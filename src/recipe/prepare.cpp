@@ -17,11 +17,11 @@ namespace onward {
 namespace {
 
 // What a training file is written for at least, so that its parts need be known in one form only.
-constexpr int64_t kLeastOpset = 17;
+constexpr int64_t kMinOpset = 17;
 constexpr int64_t kIrOfLeastOpset = 8;
 
 int64_t newest_node(const Model& model) {
-  int64_t newest = model.opset("").value_or(kLeastOpset);
+  int64_t newest = model.opset("").value_or(kMinOpset);
   for_each_node(*model.graph, [&](const Node& node) {
     if (node.domain.empty()) newest = std::max(newest, node.opset);
   });
@@ -31,7 +31,7 @@ int64_t newest_node(const Model& model) {
 /// Brings model and loss to one opset, 17 or newer.
 void lift_together(Model& model, Model* loss, std::vector<std::string>& notes) {
   const int64_t before = model.opset("").value_or(0);
-  int64_t opset = std::max(kLeastOpset, newest_node(model));
+  int64_t opset = std::max(kMinOpset, newest_node(model));
   if (loss) opset = std::max(opset, newest_node(*loss));
   if (loss) lift_to(*loss, opset);
   if (before == opset) return;

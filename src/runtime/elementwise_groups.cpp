@@ -10,7 +10,7 @@
 namespace onward {
 namespace {
 
-constexpr size_t kMostNodes = 64;
+constexpr size_t kMaxNodes = 64;
 
 class Grouping {
  public:
@@ -39,7 +39,7 @@ class Grouping {
       if (!can_wait(other, position) || groups_[other].dims != dims) continue;
       if (home == groups_.size()) {
         home = other;
-      } else if (groups_[home].nodes.size() + groups_[other].nodes.size() < kMostNodes) {
+      } else if (groups_[home].nodes.size() + groups_[other].nodes.size() < kMaxNodes) {
         merge(other, home);
       }
     }
@@ -52,7 +52,7 @@ class Grouping {
   /// True where everyone outside of the group who needs one of its results comes later.
   bool can_wait(size_t index, size_t position) const {
     const ElementwiseGroup& group = groups_[index];
-    if (group.nodes.size() >= kMostNodes) return false;
+    if (group.nodes.size() >= kMaxNodes) return false;
     for (const size_t cut : cuts_) {
       if ((group.position < cut) != (position < cut)) return false;
     }

@@ -33,12 +33,12 @@ void watch_forks() {
 }  // namespace
 
 int thread_count(int64_t wanted) {
-  if (wanted < 0 || wanted > kMostThreads) {
+  if (wanted < 0 || wanted > kMaxThreads) {
     throw Error(
         fmt::format("{} threads can't be used: give 1 to {}, or 0 for as many as the machine has",
-                    wanted, kMostThreads));
+                    wanted, kMaxThreads));
   }
-  return wanted > 0 ? static_cast<int>(wanted) : std::min(machine_threads(), kMostThreads);
+  return wanted > 0 ? static_cast<int>(wanted) : std::min(machine_threads(), kMaxThreads);
 }
 
 Threads::Threads(int count) : before_(threads_here) {

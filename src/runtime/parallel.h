@@ -10,9 +10,9 @@
 namespace onward {
 
 /// The number of threads for a wish: 0 means as many as the machine has. Throws Error where it is
-/// negative or more than kMostThreads.
+/// negative or more than kMaxThreads.
 int thread_count(int64_t wanted);
-constexpr int kMostThreads = 256;  // OpenMP ends the program where the system refuses it a thread
+constexpr int kMaxThreads = 256;  // OpenMP ends the program where the system refuses it a thread
 
 /// While it lives, loops, products and oneDNN use so many threads when they are called from this
 /// one. Results depend on the number, so whoever computes something says it each time: the

@@ -120,6 +120,6 @@ std::unique_ptr<Plan> make_plan(Model step, const PlanRequest& request,
                                 const std::function<bool(const std::string&)>& is_state);
 
 /// Gives each slot of the arena an offset such that those alive at the same time do not overlap.
-void place(Plan& plan);
+void plan_memory(Plan& plan);
 
 }  // namespace onward

@@ -30,8 +30,8 @@ std::unordered_set<const Value*> computed_from(const Graph& graph,
 
 /// Rates, decays, counts: what an update of any size is computed with.
 bool is_small(const Value& value) {
-  constexpr int64_t kMostElements = 16;
-  return checked_element_count(*static_dims(value)) <= kMostElements;
+  constexpr int64_t kMaxElements = 16;
+  return checked_element_count(*static_dims(value)) <= kMaxElements;
 }
 
 }  // namespace
@@ -320,7 +320,7 @@ std::unique_ptr<Plan> make_plan(Model step, const PlanRequest& request,
   auto plan = std::make_unique<Plan>();
   plan->step = std::move(step);
   PlanBuilder(*plan, request, is_state).build();
-  place(*plan);
+  plan_memory(*plan);
   refuse_beyond_memory(static_cast<int64_t>(plan->arena_bytes), "the tensors of a step");
   return plan;
 }

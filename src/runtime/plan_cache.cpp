@@ -34,24 +34,24 @@ size_t bytes_of(const Plan& plan, const Graph& step) {
 
 }  // namespace
 
-ReadyPlan* PlanCache::find(const std::string& key) {
+BoundPlan* PlanCache::find(const std::string& key) {
   const auto found = places_.find(key);
   if (found == places_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found->second);
-  return &found->second->ready;
+  return &found->second->bound;
 }
 
-ReadyPlan& PlanCache::add(const std::string& key, std::unique_ptr<Plan> plan, const Graph& step) {
+BoundPlan& PlanCache::add(const std::string& key, std::unique_ptr<Plan> plan, const Graph& step) {
   const size_t bytes = plan ? bytes_of(*plan, step) : kNodeBytes;
-  entries_.push_front({.key = key, .bytes = bytes, .ready = {.plan = std::move(plan)}});
+  entries_.push_front({.key = key, .bytes = bytes, .bound = {.plan = std::move(plan)}});
   places_[key] = entries_.begin();
   bytes_ += bytes;
-  while (bytes_ > kMostBytes && entries_.size() > 1) {
+  while (bytes_ > kMaxBytes && entries_.size() > 1) {
     bytes_ -= entries_.back().bytes;
     places_.erase(entries_.back().key);
     entries_.pop_back();
   }
-  return entries_.front().ready;
+  return entries_.front().bound;
 }
 
 }  // namespace onward

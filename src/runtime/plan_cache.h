@@ -12,7 +12,7 @@
 namespace onward {
 
 /// A plan with the places of its tensors, once memory and state are known.
-struct ReadyPlan {
+struct BoundPlan {
   std::unique_ptr<Plan> plan;  // null where shapes depend on data
   std::vector<std::byte*> pointers;
   const State* state = nullptr;
@@ -25,12 +25,12 @@ struct ReadyPlan {
 class PlanCache {
  public:
   /// Roughly what the plans may hold together.
-  static constexpr size_t kMostBytes = 64 << 20;
+  static constexpr size_t kMaxBytes = 64 << 20;
 
   /// The plan, or null.
-  ReadyPlan* find(const std::string& key);
+  BoundPlan* find(const std::string& key);
   /// `step` is what plans are made of: they share its constants.
-  ReadyPlan& add(const std::string& key, std::unique_ptr<Plan> plan, const Graph& step);
+  BoundPlan& add(const std::string& key, std::unique_ptr<Plan> plan, const Graph& step);
 
   size_t size() const { return entries_.size(); }
   size_t bytes() const { return bytes_; }
@@ -39,7 +39,7 @@ class PlanCache {
   struct Entry {
     std::string key;
     size_t bytes;
-    ReadyPlan ready;
+    BoundPlan bound;
   };
 
   std::list<Entry> entries_;  // the last one asked for first

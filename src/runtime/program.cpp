@@ -79,51 +79,51 @@ void run_actions(std::vector<Action>& actions, const Run& run) {
   }
 }
 
-std::byte* at(const ReadyPlan& ready, SlotIndex slot) {
-  return slot < 0 ? nullptr : ready.pointers[static_cast<size_t>(slot)];
+std::byte* at(const BoundPlan& bound, SlotIndex slot) {
+  return slot < 0 ? nullptr : bound.pointers[static_cast<size_t>(slot)];
 }
 
-void require_finite(const ReadyPlan& ready) {
-  for (const Plan::Finite& each : ready.plan->finite) {
-    const SlotInfo& info = ready.plan->slots[static_cast<size_t>(each.slot)];
+void require_finite(const BoundPlan& bound) {
+  for (const Plan::Finite& each : bound.plan->finite) {
+    const SlotInfo& info = bound.plan->slots[static_cast<size_t>(each.slot)];
     refuse_not_finite({.name = each.name,
                        .dtype = info.dtype,
                        .dims = info.dims,
-                       .elements = at(ready, each.slot),
-                       .old = at(ready, each.old),
+                       .elements = at(bound, each.slot),
+                       .old = at(bound, each.old),
                        .advice = each.advice});
   }
 }
 
-bool has_tame_gradients(const ReadyPlan& ready) {
-  return std::ranges::all_of(ready.plan->tame, [&](SlotIndex slot) {
-    return *reinterpret_cast<const bool*>(at(ready, slot));
+bool has_tame_gradients(const BoundPlan& bound) {
+  return std::ranges::all_of(bound.plan->tame, [&](SlotIndex slot) {
+    return *reinterpret_cast<const bool*>(at(bound, slot));
   });
 }
 
-bool has_tame_settings(const ReadyPlan& ready) {
-  return std::ranges::all_of(ready.plan->settings, [&](SlotIndex slot) {
-    const SlotInfo& info = ready.plan->slots[static_cast<size_t>(slot)];
-    return is_tame(info.dtype, info.dims, at(ready, slot));
+bool has_tame_settings(const BoundPlan& bound) {
+  return std::ranges::all_of(bound.plan->settings, [&](SlotIndex slot) {
+    const SlotInfo& info = bound.plan->slots[static_cast<size_t>(slot)];
+    return is_tame(info.dtype, info.dims, at(bound, slot));
   });
 }
 
-TensorMap outputs_of(const ReadyPlan& ready, std::initializer_list<bool> of_update) {
+TensorMap outputs_of(const BoundPlan& bound, std::initializer_list<bool> of_update) {
   TensorMap outputs;
-  for (const Plan::Result& output : ready.plan->outputs) {
+  for (const Plan::Result& output : bound.plan->outputs) {
     if (std::ranges::find(of_update, output.of_update) == of_update.end()) continue;
-    outputs.emplace(output.name, copied(ready.plan->slots[static_cast<size_t>(output.slot)],
-                                        at(ready, output.slot)));
+    outputs.emplace(output.name, copied(bound.plan->slots[static_cast<size_t>(output.slot)],
+                                        at(bound, output.slot)));
   }
   return outputs;
 }
 
 enum class Copies : uint8_t { of_batches, all };
 
-void run_copies(const ReadyPlan& ready, Copies which) {
-  for (const Plan::Copy& copy : ready.plan->copies) {
+void run_copies(const BoundPlan& bound, Copies which) {
+  for (const Plan::Copy& copy : bound.plan->copies) {
     if (which == Copies::of_batches && !copy.of_batch) continue;
-    std::memcpy(at(ready, copy.to), at(ready, copy.from), copy.bytes);
+    std::memcpy(at(bound, copy.to), at(bound, copy.from), copy.bytes);
   }
 }
 
@@ -158,14 +158,14 @@ std::unique_ptr<Plan> Program::plan_for(const TensorMap& inputs, const State& st
   return make_plan(std::move(step), request_, is_state);
 }
 
-ReadyPlan& Program::ready_for(const TensorMap& inputs, const State& state) {
+BoundPlan& Program::bound_for(const TensorMap& inputs, const State& state) {
   std::string key = std::to_string(threads());
   for (const Value* input : step_.graph->inputs()) {
     const auto given = inputs.find(input->name());
     key += ';';
     key += given == inputs.end() ? "-" : to_string(given->second.type());
   }
-  if (ReadyPlan* found = plans_.find(key)) return *found;
+  if (BoundPlan* found = plans_.find(key)) return *found;
   check(inputs);
   std::unique_ptr<Plan> plan = plan_for(inputs, state);
   if (plan) {
@@ -178,16 +178,16 @@ ReadyPlan& Program::ready_for(const TensorMap& inputs, const State& state) {
 }
 
 /// Fills in where each slot is; what does not move between runs only once.
-void Program::point(ReadyPlan& ready, const TensorMap* inputs, const State& state) {
-  const Plan& plan = *ready.plan;
+void Program::bind(BoundPlan& bound, const TensorMap* inputs, const State& state) {
+  const Plan& plan = *bound.plan;
   if (plan.arena_bytes > arena_.size()) arena_ = Buffer(plan.arena_bytes);
-  const bool moved = ready.state != &state || ready.arena != arena_.data();
-  ready.pointers.resize(plan.slots.size());
+  const bool moved = bound.state != &state || bound.arena != arena_.data();
+  bound.pointers.resize(plan.slots.size());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const SlotInfo& slot = plan.slots[i];
-    std::byte*& at = ready.pointers[i];
+    std::byte*& at = bound.pointers[i];
     if (slot.same_as >= 0) {
-      at = ready.pointers[static_cast<size_t>(slot.same_as)];
+      at = bound.pointers[static_cast<size_t>(slot.same_as)];
     } else if (slot.home == SlotInfo::Home::input && inputs) {
       const auto given = inputs->find(slot.name);
       const Tensor& tensor = given == inputs->end() ? slot.constant : given->second;
@@ -202,8 +202,8 @@ void Program::point(ReadyPlan& ready, const TensorMap* inputs, const State& stat
       at = const_cast<std::byte*>(slot.constant.bytes().data());
     }
   }
-  ready.state = &state;
-  ready.arena = arena_.data();
+  bound.state = &state;
+  bound.arena = arena_.data();
 }
 
 TensorMap Program::run(const TensorMap& inputs, State& state, const eval::RandomKey& random) {
@@ -214,19 +214,19 @@ TensorMap Program::run(const TensorMap& inputs, State& state, const eval::Random
 
 TensorMap Program::compute(const TensorMap& inputs, const State& state,
                            const eval::RandomKey& random) {
-  ReadyPlan& ready = ready_for(inputs, state);
-  last_ = &ready;
-  if (!ready.plan) return interpret(inputs, state, random);
-  point(ready, &inputs, state);
-  ++ready.runs;
-  const Run run{.pointers = ready.pointers.data(), .random = &random};
-  run_actions(ready.plan->micro, run);
-  require_finite(ready);
-  tame_ = has_tame_gradients(ready);
-  run_actions(ready.plan->update, run);
-  tame_ &= has_tame_settings(ready);
-  reserve_tiles(ready.plan->tile_registers);
-  return outputs_of(ready, {false, true});
+  BoundPlan& bound = bound_for(inputs, state);
+  last_ = &bound;
+  if (!bound.plan) return interpret(inputs, state, random);
+  bind(bound, &inputs, state);
+  ++bound.runs;
+  const Run run{.pointers = bound.pointers.data(), .random = &random};
+  run_actions(bound.plan->micro, run);
+  require_finite(bound);
+  tame_ = has_tame_gradients(bound);
+  run_actions(bound.plan->update, run);
+  tame_ &= has_tame_settings(bound);
+  reserve_tiles(bound.plan->tile_registers);
+  return outputs_of(bound, {false, true});
 }
 
 void Program::commit(State& state) {
@@ -263,34 +263,34 @@ void Program::begin_micro_batches() {
 }
 
 TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::RandomKey& random) {
-  ReadyPlan& ready = ready_for(inputs, state);
-  last_ = &ready;
-  if (!ready.plan) {
+  BoundPlan& bound = bound_for(inputs, state);
+  last_ = &bound;
+  if (!bound.plan) {
     throw Error("micro-batches can't be accumulated where shapes depend on the data");
   }
-  point(ready, &inputs, state);
-  ++ready.runs;
-  run_actions(ready.plan->micro, {.pointers = ready.pointers.data(), .random = &random});
-  require_finite(ready);
-  tame_ &= has_tame_gradients(ready);
-  sums_.resize(ready.plan->gradients.size());
+  bind(bound, &inputs, state);
+  ++bound.runs;
+  run_actions(bound.plan->micro, {.pointers = bound.pointers.data(), .random = &random});
+  require_finite(bound);
+  tame_ &= has_tame_gradients(bound);
+  sums_.resize(bound.plan->gradients.size());
   for (size_t g = 0; g < sums_.size(); ++g) {
-    const auto slot = static_cast<size_t>(ready.plan->gradients[g]);
-    const Tensor gradient = copied(ready.plan->slots[slot], ready.pointers[slot]);
+    const auto slot = static_cast<size_t>(bound.plan->gradients[g]);
+    const Tensor gradient = copied(bound.plan->slots[slot], bound.pointers[slot]);
     sums_[g].resize(static_cast<size_t>(gradient.size()), 0);
     for (int64_t i = 0; i < gradient.size(); ++i) {
       sums_[g][static_cast<size_t>(i)] += gradient.number(i);
     }
   }
   ++micro_batches_;
-  TensorMap outputs = outputs_of(ready, {false});
-  run_copies(ready, Copies::of_batches);
+  TensorMap outputs = outputs_of(bound, {false});
+  run_copies(bound, Copies::of_batches);
   return outputs;
 }
 
 TensorMap Program::compute_update(const State& state, const eval::RandomKey& random) {
   if (!last_ || micro_batches_ == 0) throw Error("there are no gradients to update with");
-  point(*last_, nullptr, state);
+  bind(*last_, nullptr, state);
   Plan& plan = *last_->plan;
   for (size_t g = 0; g < sums_.size(); ++g) {
     const auto slot = static_cast<size_t>(plan.gradients[g]);

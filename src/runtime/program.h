@@ -54,16 +54,16 @@ class Program {
 
  private:
   void check(const TensorMap& inputs) const;
-  ReadyPlan& ready_for(const TensorMap& inputs, const State& state);
+  BoundPlan& bound_for(const TensorMap& inputs, const State& state);
   std::unique_ptr<Plan> plan_for(const TensorMap& inputs, const State& state) const;
-  void point(ReadyPlan& ready, const TensorMap* inputs, const State& state);
+  void bind(BoundPlan& bound, const TensorMap* inputs, const State& state);
   TensorMap interpret(const TensorMap& inputs, const State& state, const eval::RandomKey& random);
 
   Model step_;
   PlanRequest request_;
   std::vector<std::string> targets_, batch_targets_;
   PlanCache plans_;
-  ReadyPlan* last_ = nullptr;
+  BoundPlan* last_ = nullptr;
   Buffer arena_;
   std::vector<std::vector<double>> sums_;  // of the gradients of micro-batches
   int64_t micro_batches_ = 0;

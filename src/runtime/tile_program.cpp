@@ -12,9 +12,9 @@ namespace {
 constexpr size_t kTileBytes = kTile * sizeof(double);
 
 /// Copies `n` elements, from the one at `start` of the result's order on, of a tensor that is
-/// stretched over the result.
+/// broadcast over the result.
 template <typename T>
-void gather_stretched(const T* from, T* to, int64_t start, int64_t n,
+void gather_broadcast(const T* from, T* to, int64_t start, int64_t n,
                       const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
   const size_t rank = dims.size();
   std::array<int64_t, 16> position{};
@@ -48,7 +48,7 @@ void gather_stretched(const T* from, T* to, int64_t start, int64_t n,
 void load(const TileProgram::Source& source, const std::byte* from, std::byte* to, int64_t start,
           int64_t n, const std::vector<int64_t>& dims) {
   const auto as = [&]<typename T>(T) {
-    gather_stretched(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), start, n, dims,
+    gather_broadcast(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), start, n, dims,
                      source.strides);
   };
   switch (source.element) {

@@ -9,7 +9,7 @@ namespace onward {
 
 /// A loop over tiles: what each operand is, and which functions run on each tile.
 struct TileProgram {
-  /// A tensor that is read: as it lies, or stretched by broadcasting.
+  /// A tensor that is read: as it lies, or broadcast.
   struct Source {
     SlotIndex slot;
     size_t element;                // bytes

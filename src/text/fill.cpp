@@ -91,12 +91,12 @@ const FillRule* find_fill_rule(std::string_view name) {
 }
 
 int64_t fill(onnx::TensorProto& tensor, const FillRule& rule, const std::vector<double>& arguments,
-             int64_t most_elements) {
+             int64_t max_elements) {
   const std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   const int64_t count = checked_element_count(dims);
-  if (count > most_elements) {
+  if (count > max_elements) {
     throw Error(fmt::format("{} elements are more than rules may fill in one text ({})", count,
-                            kMostFilledElements));
+                            kMaxFilledElements));
   }
   const DType dtype = dtype_from_proto(tensor.data_type());
   switch (dtype) {

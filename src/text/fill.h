@@ -29,11 +29,11 @@ struct FillRule {
 const FillRule* find_fill_rule(std::string_view name);
 
 /// Fills a text's initializers may hold together: enough for any example, little for memory.
-inline constexpr int64_t kMostFilledElements = int64_t{1} << 25;
+inline constexpr int64_t kMaxFilledElements = int64_t{1} << 25;
 
 /// Gives `tensor`, whose type and dimensions are set, its elements; returns how many. Throws Error
-/// where the rule does not fit it, or where it has more than `most_elements`.
+/// where the rule does not fit it, or where it has more than `max_elements`.
 int64_t fill(onnx::TensorProto& tensor, const FillRule& rule, const std::vector<double>& arguments,
-             int64_t most_elements);
+             int64_t max_elements);
 
 }  // namespace onward

@@ -225,7 +225,7 @@ void TextReader::complete(onnx::TensorProto& initializer) {
   const TextFill& rule = fills_[next_fill_++];
   try {
     filled_elements_ +=
-        fill(initializer, *rule.rule, rule.arguments, kMostFilledElements - filled_elements_);
+        fill(initializer, *rule.rule, rule.arguments, kMaxFilledElements - filled_elements_);
   } catch (const Error& error) {
     throw text_error(given_, rule.begin, error.what());
   }

@@ -107,9 +107,9 @@ void Scanner::nest(const Token& token) {
   }
   if (token.mark == '{') ++braces_;
   if (token.mark == '}') braces_ = std::max(0, braces_ - 1);
-  if (depth_ > kMostTextNesting) {
+  if (depth_ > kMaxTextNesting) {
     throw text_error(text_, token.begin,
-                     fmt::format("brackets are nested more than {} deep", kMostTextNesting));
+                     fmt::format("brackets are nested more than {} deep", kMaxTextNesting));
   }
 }
 
@@ -188,9 +188,9 @@ Error text_error(std::string_view text, size_t position, std::string_view messag
   Error error(fmt::format("line {}, column {}: {}", line, position - begin + 1, message));
 
   // The part of the line around the place, in case the line is a long one.
-  constexpr size_t kMostShown = 72;
-  const size_t from = position - begin > kMostShown ? position - kMostShown / 2 : begin;
-  const std::string_view shown = text.substr(from, std::min(end - from, kMostShown));
+  constexpr size_t kMaxShown = 72;
+  const size_t from = position - begin > kMaxShown ? position - kMaxShown / 2 : begin;
+  const std::string_view shown = text.substr(from, std::min(end - from, kMaxShown));
   const size_t first = shown.find_first_not_of(" \t\r");
   if (first != std::string_view::npos) {
     error.add_context(fmt::format("in: {}", printable(shown.substr(first))));

@@ -34,7 +34,7 @@ struct ScannedText {
 };
 
 /// Brackets deeper than this are refused: ONNX's parser calls itself for each.
-inline constexpr int kMostTextNesting = 64;
+inline constexpr int kMaxTextNesting = 64;
 
 ScannedText scan_text(std::string_view text);
 

@@ -16,7 +16,7 @@ struct PrintOptions {
   static constexpr int64_t kAllElements = std::numeric_limits<int64_t>::max();
 
   /// Tensors and lists of more elements are shortened to their first few and "...".
-  int64_t most_elements = 8;
+  int64_t max_elements = 8;
 };
 
 /// The model in ONNX's text syntax, its training infos after the graph. For people: long tensors

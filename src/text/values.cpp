@@ -154,7 +154,7 @@ std::string elements_text(const SparseTensor& tensor, const PrintOptions& option
     const std::string value = element_text(tensor.values, i);
     if (axes == 0) return fmt::format("{}: {}", tensor.indices.integer(i), value);
     const auto index = list_text(
-        '(', axes, ')', {.most_elements = PrintOptions::kAllElements},
+        '(', axes, ')', {.max_elements = PrintOptions::kAllElements},
         [&](int64_t axis) { return fmt::format("{}", tensor.indices.integer(i * axes + axis)); });
     return fmt::format("{}: {}", index, value);
   });
@@ -162,7 +162,7 @@ std::string elements_text(const SparseTensor& tensor, const PrintOptions& option
 
 int64_t shown_elements(int64_t count, const PrintOptions& options) {
   constexpr int64_t kFirstFew = 3;
-  return count <= options.most_elements ? count : std::min(kFirstFew, options.most_elements);
+  return count <= options.max_elements ? count : std::min(kFirstFew, options.max_elements);
 }
 
 }  // namespace onward

@@ -53,7 +53,7 @@ uint32_t model_fingerprint(const Model& model) {
       if (tensor && !state.contains(value->name())) checksum.add(*tensor);
     }
     for (const auto& node : graph.nodes()) {
-      checksum.add(to_text(*node, {.most_elements = PrintOptions::kAllElements}));
+      checksum.add(to_text(*node, {.max_elements = PrintOptions::kAllElements}));
     }
     for (const Value* output : graph.outputs()) checksum.add(output->name());
   });

@@ -66,7 +66,7 @@ def grow(g, among, count):
 def check_sizes(g, since):
     for value in g.values[since:]:
         if value.shape is not None and (
-                np.prod(value.shape, dtype=np.int64) > 5 * g.most_elements or len(value.shape) > 6):
+                np.prod(value.shape, dtype=np.int64) > 5 * g.max_elements or len(value.shape) > 6):
             raise Unsuitable("size")
 
 

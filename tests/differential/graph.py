@@ -96,14 +96,14 @@ class Graph:
         return max(smallest, self.choices.choices([1, 2, 3, 4, 5, 7, 8, 17], [6, 8, 8, 6, 4, 2, 2, 1])[0])
 
     @property
-    def most_elements(self):
+    def max_elements(self):
         return MOST_IN_LARGE if self.large else MOST_ELEMENTS
 
     def shape(self, rank=None, smallest=0):
         if rank is None:
             rank = self.choices.choices([0, 1, 2, 3, 4, 5], [2, 5, 8, 6, 4, 2])[0]
         shape = [self.dim(smallest) for _ in range(rank)]
-        while np.prod(shape, dtype=np.int64) > self.most_elements:
+        while np.prod(shape, dtype=np.int64) > self.max_elements:
             shape[shape.index(max(shape))] //= 2
         return tuple(shape)
 

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ALONE = {"PATH": "/usr/bin:/bin", "HOME": os.environ["HOME"]}
 # The same compiler and flags as those of the tests' own build, so that the compiler's cache has it all.
 BUILD = {"JOBS": str(os.cpu_count()), "CXX": "/usr/bin/c++",
-         "SKBUILD_CMAKE_DEFINE": "CMAKE_COMPILE_WARNING_AS_ERROR=ON;ONWARD_TOGETHER=ON"}
+         "SKBUILD_CMAKE_DEFINE": "CMAKE_COMPILE_WARNING_AS_ERROR=ON;ONWARD_UNITY=ON"}
 
 
 def run(*command, **options):

@@ -48,7 +48,7 @@ TEST(FloatFormats, EveryPatternComesBack) {
         DType::f8e5m2fnuz, DType::f6e2m3, DType::f6e3m2, DType::f4e2m1}) {
     for (uint32_t pattern = 0; pattern < 1U << bits(dtype); ++pattern) {
       const float number = decode_small_float(dtype, pattern);
-      // 8-bit types have no way back for an infinity that was not asked to saturate.
+      // 8-bit types cannot return an infinity that was not asked to saturate.
       if (std::isnan(number) || (std::isinf(number) && bits(dtype) == 8)) continue;
       ASSERT_EQ(encode_small_float(dtype, number, Overflow::special), pattern)
           << name(dtype) << " " << pattern;

@@ -57,7 +57,7 @@ const Case kCases[] = {
           f64("mean", {70}), f64("var", {70}, 0.5, 2), f64("w2", {2, 70, 3, 3})},
          {"x", "w", "scale", "bias", "w2"}}
         .not_smooth(),
-    // The mean's way back is spread over images for the normalization's.
+    // The mean's backward is spread over images for the normalization's.
     Case{"BatchNormalization under a mean",
          "a = Conv(x, w)\n"
          "h, m, v = BatchNormalization<training_mode = 1>(a, scale, bias, mean, var)\n"

@@ -16,7 +16,7 @@ namespace {
 std::string text_of_nodes(const Graph& graph) {
   std::string text;
   for (const auto& node : graph.nodes()) {
-    text += to_text(*node, {.most_elements = PrintOptions::kAllElements}) + "\n";
+    text += to_text(*node, {.max_elements = PrintOptions::kAllElements}) + "\n";
   }
   return text;
 }

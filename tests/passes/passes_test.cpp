@@ -34,7 +34,7 @@ const Tempting kTempting[] = {
      "i = Cast<to = 7>(x) a = Mul(i, whole_two) y = Mul(x, two)", "a, y"},
     {"a constant that begins with one", "y = Mul(x, rising)", "y"},
     {"a divisor that begins with one", "y = Div(x, rising)", "y"},
-    {"times one, stretched", "s = ReduceMax<keepdims = 0>(x) y = Mul(s, ones)", "y"},
+    {"times one, broadcast", "s = ReduceMax<keepdims = 0>(x) y = Mul(s, ones)", "y"},
     {"a transpose that swaps nothing", "p = MatMul(x, square) y = Transpose<perm = [0, 1]>(p)",
      "y"},
     {"a transposed product", "p = MatMul(x, wide) y = Transpose<perm = [1, 0]>(p)", "y"},

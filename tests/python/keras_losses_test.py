@@ -148,7 +148,7 @@ def test_the_same_loss_in_other_words(loss):
 
 @pytest.mark.parametrize("loss", [k.MeanSquaredError, k.BinaryCrossentropy])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_labels_are_never_stretched(loss, reduction):
+def test_labels_are_never_broadcast(loss, reduction):
     """Labels [N] are taken for [N,1], as Keras takes them; plain arithmetic would give [N,N] numbers."""
     model = keras.Sequential([keras.Input((5,), name="x"), layers.Dense(1)])
     model.compile(loss=loss(reduction=reduction), optimizer="sgd")

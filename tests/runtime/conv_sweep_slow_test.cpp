@@ -27,9 +27,9 @@ class Draw {
   }
   bool once_in(int64_t times) { return from(1, times) == 1; }
   /// Few channels, or about as many as fill vectors of eight.
-  int64_t channels(int64_t most_vectors) {
+  int64_t channels(int64_t max_vectors) {
     if (from(1, 3) < 3) return from(1, 9);
-    return 8 * from(1, most_vectors) + from(-1, 1);
+    return 8 * from(1, max_vectors) + from(-1, 1);
   }
   int64_t divisor_of(int64_t number) {
     const int64_t divisor = from(1, number);

@@ -264,7 +264,7 @@ void expect_exact_or_refused(const Mutant& mutant) {
 
 /// Small cases that differ in more than numbers, so that no operator takes all the time.
 std::vector<Case> swept_cases() {
-  constexpr int64_t kMostElements = 300;
+  constexpr int64_t kMaxElements = 300;
   std::set<std::string> seen;
   std::vector<Case> cases;
   for (const Case& tested : all_cases()) {
@@ -272,7 +272,7 @@ std::vector<Case> swept_cases() {
     for (const CaseInput& input : tested.inputs) elements += checked_element_count(input.dims);
     std::string kind = tested.text;
     std::erase_if(kind, [](unsigned char letter) { return std::isdigit(letter) != 0; });
-    if (!tested.error.empty() || elements > kMostElements || !seen.insert(kind).second) continue;
+    if (!tested.error.empty() || elements > kMaxElements || !seen.insert(kind).second) continue;
     cases.push_back(tested);
   }
   return cases;

@@ -20,10 +20,10 @@ std::unique_ptr<Plan> plan_of(size_t bytes) {
 TEST(PlanCacheTest, ThePlansLongestUnusedGo) {
   const Graph step;
   PlanCache cache;
-  constexpr size_t kEach = PlanCache::kMostBytes / 8;
+  constexpr size_t kEach = PlanCache::kMaxBytes / 8;
   for (int i = 0; i < 100; ++i) {
     cache.add(std::to_string(i), plan_of(kEach), step);
-    EXPECT_LE(cache.bytes(), PlanCache::kMostBytes);
+    EXPECT_LE(cache.bytes(), PlanCache::kMaxBytes);
     EXPECT_NE(cache.find("0"), nullptr) << "it is used all the time";
   }
   EXPECT_EQ(cache.size(), 7U);
@@ -35,7 +35,7 @@ TEST(PlanCacheTest, APlanThatIsTooLargeIsKeptAlone) {
   const Graph step;
   PlanCache cache;
   cache.add("small", plan_of(10), step);
-  ReadyPlan& large = cache.add("large", plan_of(2 * PlanCache::kMostBytes), step);
+  BoundPlan& large = cache.add("large", plan_of(2 * PlanCache::kMaxBytes), step);
   EXPECT_EQ(cache.find("large"), &large);
   EXPECT_EQ(cache.find("small"), nullptr);
 }

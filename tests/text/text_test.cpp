@@ -14,7 +14,7 @@
 namespace onward {
 namespace {
 
-constexpr PrintOptions kAll{.most_elements = PrintOptions::kAllElements};
+constexpr PrintOptions kAll{.max_elements = PrintOptions::kAllElements};
 
 const std::string kHeader = R"(<
   ir_version: 8,
@@ -233,7 +233,7 @@ TEST(Text, ShortensLongTensorsAndLists) {
   EXPECT_NE(text.find("float[9] w = {0, 1, 2, ...}"), std::string::npos) << text;
   EXPECT_NE(text.find("float[8] v = {0, 1, 2, 3, 4, 5, 6, 7}"), std::string::npos) << text;
   EXPECT_NE(text.find("list = [0, 1, 2, ...]"), std::string::npos) << text;
-  EXPECT_NE(to_text(model, {.most_elements = 0}).find("w = {...}"), std::string::npos);
+  EXPECT_NE(to_text(model, {.max_elements = 0}).find("w = {...}"), std::string::npos);
 }
 
 TEST(Text, BreaksLongListsOfInputs) {

@@ -16,7 +16,7 @@
 int main(int argc, char** argv) {
   using onward::PrintOptions;
   if (argc != 2) return 2;
-  constexpr PrintOptions kAll{.most_elements = PrintOptions::kAllElements};
+  constexpr PrintOptions kAll{.max_elements = PrintOptions::kAllElements};
   for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
     nlohmann::json line = {{"file", entry.path().filename().string()}};
     try {

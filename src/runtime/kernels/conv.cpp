@@ -3,7 +3,7 @@
 // to the convolution itself.
 
 #include "ops/window.h"
-#include "runtime/kernels/conv_patches.h"
+#include "runtime/kernels/conv_im2col.h"
 #include "runtime/kernels/conv_weights.h"
 #include "runtime/kernels/onednn.h"
 #include "runtime/parallel.h"
@@ -197,12 +197,12 @@ void make_conv_grad_w(Site& site) {
 
 constexpr KernelChoice kConvChoices[] = {
     {"Conv", "onednn", refuses_conv, make_conv},
-    {"Conv", "patches", refuses_patches, make_conv_by_patches},
+    {"Conv", "im2col", refuses_im2col, make_conv_by_im2col},
     {"ConvGradW", "registers", refuses_register_sums, make_conv_grad_w_in_registers, "onward"},
     {"ConvGradW", "onednn", refuses_conv_grad_w, make_conv_grad_w, "onward"},
-    {"ConvGradW", "patches", refuses_patches, make_conv_grad_w_by_patches, "onward"},
+    {"ConvGradW", "im2col", refuses_im2col, make_conv_grad_w_by_im2col, "onward"},
     {"ConvGradX", "onednn", refuses_conv, make_conv_grad_x, "onward"},
-    {"ConvGradX", "patches", refuses_patches, make_conv_grad_x_by_patches, "onward"},
+    {"ConvGradX", "im2col", refuses_im2col, make_conv_grad_x_by_im2col, "onward"},
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kVector = 8;    // floats
 constexpr int64_t kRows = 6;      // 6 x 2 vectors of sums, and 3 for operands, in 16 registers
 constexpr int64_t kPiece = 4096;  // floats of x, and of dy, that fit the first cache together
-constexpr int64_t kMostWeights = 75'000;  // of which each thread's sums fit the second cache
+constexpr int64_t kMaxWeights = 75'000;  // of which each thread's sums fit the second cache
 
 using Vector = float __attribute__((vector_size(32), aligned(4), may_alias));
 
@@ -174,7 +174,7 @@ Reason refuses_register_sums(const Node& node) {
   if (w.size() != 4) return "not 2 spatial dimensions";
   if (node.int_or("group", 1) != 1) return "groups";
   if (w[0] % kVector != 0) return "outputs are no multiple of 8";
-  if (checked_element_count(w) > kMostWeights) return "many weights: oneDNN is as fast";
+  if (checked_element_count(w) > kMaxWeights) return "many weights: oneDNN is as fast";
   for (const Value* value : {node.input(0), node.input(1)}) {
     if (checked_element_count(*static_dims(*value)) == 0) return "no elements";
   }

@@ -47,7 +47,7 @@ std::vector<int64_t> laid_out(std::vector<int64_t> dims, Layout layout) {
 
 /// The steps through a plain tensor of shape `from` for each dimension of `to`, which it is
 /// broadcast to; in the order of the layout.
-std::vector<int64_t> stretched_strides(const std::vector<int64_t>& from,
+std::vector<int64_t> broadcast_strides(const std::vector<int64_t>& from,
                                        const std::vector<int64_t>& to, Layout layout) {
   std::vector<int64_t> strides(to.size(), 0);
   int64_t step = 1;
@@ -111,7 +111,7 @@ class GroupPlan {
                                  .element = static_cast<size_t>(bits(input->type.dtype)) / 8,
                                  .whole = whole,
                                  .strides = whole ? std::vector<int64_t>{}
-                                                  : stretched_strides(dims, group_.dims, layout_)};
+                                                  : broadcast_strides(dims, group_.dims, layout_)};
       reads_.push_back(source.slot);
       registers_[input] = static_cast<int>(program_.sources.size());
       program_.sources.push_back(std::move(source));

@@ -1,4 +1,4 @@
-// Gather of whole rows, and its way back.
+// Gather of whole rows, and its backward.
 
 #include <cstring>
 

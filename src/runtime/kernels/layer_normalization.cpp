@@ -42,7 +42,7 @@ Reason refuses_layer_norm(const Node& node) {
   for (const size_t input : {scale, scale + 1}) {
     if (!node.input(input)) continue;
     if (checked_element_count(*static_dims(*node.input(input))) != rows.size) {
-      return "scale or bias is stretched over a row";
+      return "scale or bias is broadcast over a row";
     }
   }
   return {};

@@ -1,5 +1,5 @@
-// Losses over classes and their ways back, row by row: the classes of a label lie side by side, in
-// images with their channels last.
+// Losses over classes and their backward passes, row by row: the classes of a label lie side by
+// side, in images with their channels last.
 
 #include <fmt/format.h>
 
@@ -88,7 +88,7 @@ void reduce(const T* each, int64_t count, Reduction reduction, T total_weight, T
 }
 
 // SoftmaxCrossEntropyLoss(scores, labels, weights) gives the loss and log_prob; with the passes'
-// addition the probabilities instead, so that the way back has no exponentials.
+// addition the probabilities instead, so that the backward has no exponentials.
 template <typename T>
 void plan_softmax_cross_entropy(Site& site) {
   const Layout layout = layout_for(site, 0);
@@ -146,7 +146,7 @@ void plan_nll(Site& site) {
   });
 }
 
-/// What a loss's way back makes of a row: exp(log_prob), the probabilities as they are, or nothing.
+/// What a loss's backward makes of a row: exp(log_prob), the probabilities as they are, or nothing.
 enum class Row : uint8_t { exponentials, as_it_is, zero };
 
 template <typename T>

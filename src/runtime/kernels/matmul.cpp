@@ -88,7 +88,7 @@ void make_gemm(Site& site) {
   });
 }
 
-/// A stack of products of matrices that lie somewhere in the operands: these may be stretched, so
+/// A stack of products of matrices that lie somewhere in the operands: these may be broadcast, so
 /// that a matrix is read, or added to, more than once.
 struct Stack {
   Product product;
@@ -166,7 +166,7 @@ struct Matrices {
   int64_t m() const { return a[a.size() - 2]; }
   int64_t k() const { return a.back(); }
   int64_t n() const { return b.back(); }
-  /// One matrix for all, and a not stretched: the stacks of a and y are one tall matrix each.
+  /// One matrix for all, and a not broadcast: the stacks of a and y are one tall matrix each.
   bool is_tall() const { return b.size() == 2 && std::ranges::equal(outer(a), outer(y)); }
   int64_t rows() const { return checked_element_count(std::span(y).first(y.size() - 1)); }
 

@@ -14,7 +14,7 @@
 namespace onward {
 namespace {
 
-constexpr int64_t kMostTaps = 255;  // a tap's number is one byte
+constexpr int64_t kMaxTaps = 255;  // a tap's number is one byte
 
 Reason refuses_max_pool(const Node& node) {
   const Value& pooled = node.op == "MaxPoolGrad" ? *node.input(0) : *node.output(0);
@@ -25,7 +25,7 @@ Reason refuses_max_pool(const Node& node) {
   int64_t taps = 1;
   const auto* kernel = node.get<std::vector<int64_t>>("kernel_shape");
   for (const int64_t size : kernel ? *kernel : std::vector<int64_t>{}) taps *= size;
-  if (!kernel || taps > kMostTaps) return "a window of more than 255 places";
+  if (!kernel || taps > kMaxTaps) return "a window of more than 255 places";
   return {};
 }
 

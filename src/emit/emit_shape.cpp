@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "emit/say.h"
+#include "emit/emitters.h"
 #include "onward/error.h"
 
 namespace onward::emit {
@@ -60,7 +60,7 @@ std::string keras_constant_of_shape(const Call& c) {
                      given ? python_element(*given, 0) : "0.0", c.dtype_name(c.result_dtype()));
 }
 
-// Both shapes are stretched to each other.
+// Both shapes are broadcast to each other.
 std::string torch_expand(const Call& c) {
   const std::string x = c.in(0);
   return fmt::format("{0}.expand(torch.broadcast_shapes({0}.shape, {1}))", x, c.ints(1));

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "emit/say.h"
+#include "emit/emitters.h"
 
 namespace onward::emit {
 namespace {

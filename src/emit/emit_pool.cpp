@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "emit/say.h"
-#include "emit/say_window.h"
+#include "emit/emit_window.h"
+#include "emit/emitters.h"
 #include "onward/error.h"
 
 namespace onward::emit {

@@ -9,7 +9,7 @@
 
 namespace onward::emit {
 
-// say_elementwise.cpp
+// emit_elementwise.cpp
 std::string torch_cast(const Call&);
 std::string keras_cast(const Call&);
 std::string torch_clip(const Call&);
@@ -28,7 +28,7 @@ std::string sum(const Call&);
 std::string torch_where(const Call&);
 std::string keras_where(const Call&);
 
-// say_shape.cpp
+// emit_shape.cpp
 std::string constant(const Call&);
 std::string torch_constant_of_shape(const Call&);
 std::string keras_constant_of_shape(const Call&);
@@ -47,7 +47,7 @@ std::string keras_transpose(const Call&);
 std::string torch_unsqueeze(const Call&);
 std::string keras_unsqueeze(const Call&);
 
-// say_indexing.cpp
+// emit_indexing.cpp
 std::string torch_gather(const Call&);
 std::string torch_one_hot(const Call&);
 std::string keras_one_hot(const Call&);
@@ -58,7 +58,7 @@ std::string keras_slice(const Call&);
 std::string torch_split(const Call&);
 std::string keras_split(const Call&);
 
-// say_reduction.cpp
+// emit_reduction.cpp
 std::string torch_reduce_max(const Call&);
 std::string keras_reduce_max(const Call&);
 std::string torch_reduce_mean(const Call&);
@@ -66,15 +66,15 @@ std::string keras_reduce_mean(const Call&);
 std::string torch_reduce_sum(const Call&);
 std::string keras_reduce_sum(const Call&);
 
-// say_matmul.cpp
+// emit_matmul.cpp
 std::string torch_gemm(const Call&);
 std::string keras_gemm(const Call&);
 
-// say_conv.cpp
+// emit_conv.cpp
 std::string torch_conv(const Call&);
 std::string keras_conv(const Call&);
 
-// say_pool.cpp
+// emit_pool.cpp
 std::string torch_average_pool(const Call&);
 std::string keras_average_pool(const Call&);
 std::string torch_global_average_pool(const Call&);
@@ -82,19 +82,19 @@ std::string keras_global_average_pool(const Call&);
 std::string torch_max_pool(const Call&);
 std::string keras_max_pool(const Call&);
 
-// say_normalization.cpp
+// emit_normalization.cpp
 std::string torch_batch_norm(const Call&);
 std::string keras_batch_norm(const Call&);
 std::string torch_layer_norm(const Call&);
 std::string keras_layer_norm(const Call&);
 
-// say_loss.cpp
+// emit_loss.cpp
 std::string torch_cross_entropy(const Call&);
 std::string keras_cross_entropy(const Call&);
 std::string torch_nll_loss(const Call&);
 std::string keras_nll_loss(const Call&);
 
-// say_random.cpp
+// emit_random.cpp
 std::string torch_dropout(const Call&);
 std::string keras_dropout(const Call&);
 std::string torch_random_normal(const Call&);

@@ -1,15 +1,15 @@
 # Most of a compiler's time on a small file goes into headers and the templates they bring. Where
-# ONWARD_TOGETHER is on, files of a folder are compiled by the handful, as one: what nobody edits and
+# ONWARD_UNITY is on, files of a folder are compiled by the handful, as one: what nobody edits and
 # compiles again all day is built in half the time. Names inside files of such a folder must differ.
-option(ONWARD_TOGETHER "compile several files as one" OFF)
+option(ONWARD_UNITY "compile several files as one" OFF)
 
 # Not twins that name what they do alike (frameworks, optimizers), what meets a macro of ONNX, or needs
 # flags of its own.
-set(together_not "/src/cli/main|/src/emit/torch|/src/text/parse|/src/recipe/optimizer_|/src/runtime/tile_")
+set(not_in_unity "/src/cli/main|/src/emit/torch|/src/text/parse|/src/recipe/optimizer_|/src/runtime/tile_")
 
 # Together, or else with precompiled headers.
 function(compile_quickly target)
-  if(NOT ONWARD_TOGETHER)
+  if(NOT ONWARD_UNITY)
     target_precompile_headers(${target} PRIVATE ${ONWARD_PRECOMPILED})
     return()
   endif()
@@ -19,7 +19,7 @@ function(compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/src/")
-  list(FILTER sources EXCLUDE REGEX "${together_not}")
+  list(FILTER sources EXCLUDE REGEX "${not_in_unity}")
   foreach(source IN LISTS sources)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET folder FILENAME folder)

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "emit/say.h"
+#include "emit/emitters.h"
 #include "onward/error.h"
 
 namespace onward::emit {
@@ -24,7 +24,8 @@ bool in_training(const Call& c) {
   return false;
 }
 
-/// Whether input `index` has exactly the shape that is normalized, so that it needs no stretching.
+/// Whether input `index` has exactly the shape that is normalized, so that it needs no
+/// broadcasting.
 bool fits(const Call& c, size_t index, int64_t first) {
   const auto &x = c.value(0)->type.shape, &given = c.value(index)->type.shape;
   if (!x || !given || given->size() + static_cast<size_t>(first) != x->size()) return false;

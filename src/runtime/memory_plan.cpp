@@ -30,7 +30,7 @@ SlotIndex root(const Plan& plan, SlotIndex slot) {
 
 }  // namespace
 
-void place(Plan& plan) {
+void plan_memory(Plan& plan) {
   std::vector<Lifetime> lives(plan.slots.size());
   const auto touch = [&](SlotIndex slot, size_t time) {
     lives[static_cast<size_t>(root(plan, slot))].extend(time);

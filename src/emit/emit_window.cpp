@@ -1,4 +1,4 @@
-#include "emit/say_window.h"
+#include "emit/emit_window.h"
 
 #include <fmt/format.h>
 

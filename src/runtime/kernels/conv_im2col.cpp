@@ -1,4 +1,4 @@
-#include "runtime/kernels/conv_patches.h"
+#include "runtime/kernels/conv_im2col.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace {
 
 /// One convolution y = conv(x, w), group by group: with the patches of an image as a matrix of
 /// (channels of a group x taps) rows and one column for each place of y.
-struct Patches {
+struct Im2col {
   int64_t images, groups;
   int64_t x_channels, y_channels;  // of a group
   int64_t x_places, y_places, taps;
@@ -35,7 +35,7 @@ struct Patches {
     });
   }
 
-  /// The way back: what several patches took from one place is added up there.
+  /// The backward: what several patches took from one place is added up there.
   template <typename T>
   void add_back(const T* patches, T* x) const {
     parallel_for(x_channels, static_cast<double>(taps * y_places),
@@ -52,20 +52,20 @@ struct Patches {
   }
 };
 
-Patches find_patches(const Node& node, const std::vector<int64_t>& x, const std::vector<int64_t>& w,
-                     const std::vector<int64_t>& y) {
+Im2col find_im2col(const Node& node, const std::vector<int64_t>& x, const std::vector<int64_t>& w,
+                   const std::vector<int64_t>& y) {
   const std::span spatial = std::span(x).subspan(2);
   const std::vector<int64_t> kernel(w.begin() + 2, w.end());
   const Window window = read_window(node, spatial, kernel);
   const int64_t groups = node.int_or("group", 1);
-  Patches p{.images = x[0],
-            .groups = groups,
-            .x_channels = x[1] / groups,
-            .y_channels = y[1] / groups,
-            .x_places = checked_element_count(spatial),
-            .y_places = checked_element_count(window.output),
-            .taps = checked_element_count(kernel),
-            .source = {}};
+  Im2col p{.images = x[0],
+           .groups = groups,
+           .x_channels = x[1] / groups,
+           .y_channels = y[1] / groups,
+           .x_places = checked_element_count(spatial),
+           .y_places = checked_element_count(window.output),
+           .taps = checked_element_count(kernel),
+           .source = {}};
   const int64_t entries[] = {p.taps, p.y_places};
   p.source.reserve(static_cast<size_t>(checked_list_size(entries, sizeof(int64_t))));
   eval::for_each_position(kernel, [&](std::span<const int64_t> tap, int64_t) {
@@ -82,14 +82,14 @@ Patches find_patches(const Node& node, const std::vector<int64_t>& x, const std:
 }
 
 template <typename T>
-SlotIndex patch_matrix(Site& site, const Patches& p) {
+SlotIndex patch_matrix(Site& site, const Im2col& p) {
   return site.scratch(static_cast<size_t>(p.rows() * p.y_places) * sizeof(T));
 }
 
 template <typename T>
 void plan_conv(Site& site) {
-  const Patches p =
-      find_patches(site.node(), site.input_dims(0), site.input_dims(1), site.output_dims(0));
+  const Im2col p =
+      find_im2col(site.node(), site.input_dims(0), site.input_dims(1), site.output_dims(0));
   const SlotIndex x = site.input(0), w = site.input(1);
   const SlotIndex b = site.has_input(2) ? site.input(2) : -1;
   const SlotIndex y = site.output(0), patches = patch_matrix<T>(site, p);
@@ -111,8 +111,8 @@ void plan_conv(Site& site) {
 // ConvGradX(dy, w, x_shape)
 template <typename T>
 void plan_conv_grad_x(Site& site) {
-  const Patches p =
-      find_patches(site.node(), site.output_dims(0), site.input_dims(1), site.input_dims(0));
+  const Im2col p =
+      find_im2col(site.node(), site.output_dims(0), site.input_dims(1), site.input_dims(0));
   const SlotIndex dy = site.input(0), w = site.input(1), dx = site.output(0);
   const SlotIndex patches = patch_matrix<T>(site, p);
   site.action([=](const Run& run) {
@@ -130,8 +130,8 @@ void plan_conv_grad_x(Site& site) {
 // ConvGradW(x, dy, w_shape)
 template <typename T>
 void plan_conv_grad_w(Site& site) {
-  const Patches p =
-      find_patches(site.node(), site.input_dims(0), site.output_dims(0), site.input_dims(1));
+  const Im2col p =
+      find_im2col(site.node(), site.input_dims(0), site.output_dims(0), site.input_dims(1));
   const SlotIndex x = site.input(0), dy = site.input(1), dw = site.output(0);
   const SlotIndex patches = patch_matrix<T>(site, p);
   site.action([=](const Run& run) {
@@ -147,7 +147,7 @@ void plan_conv_grad_w(Site& site) {
 
 }  // namespace
 
-Reason refuses_patches(const Node& node) {
+Reason refuses_im2col(const Node& node) {
   const DType dtype = node.output(0)->type.dtype;
   if (dtype != DType::f32 && dtype != DType::f64) return "neither f32 nor f64";
   for (const Value* value : {node.input(0), node.input(1), node.output(0)}) {
@@ -156,15 +156,15 @@ Reason refuses_patches(const Node& node) {
   return {};
 }
 
-void make_conv_by_patches(Site& site) {
+void make_conv_by_im2col(Site& site) {
   site.dtype() == DType::f32 ? plan_conv<float>(site) : plan_conv<double>(site);
 }
 
-void make_conv_grad_x_by_patches(Site& site) {
+void make_conv_grad_x_by_im2col(Site& site) {
   site.dtype() == DType::f32 ? plan_conv_grad_x<float>(site) : plan_conv_grad_x<double>(site);
 }
 
-void make_conv_grad_w_by_patches(Site& site) {
+void make_conv_grad_w_by_im2col(Site& site) {
   site.dtype() == DType::f32 ? plan_conv_grad_w<float>(site) : plan_conv_grad_w<double>(site);
 }
 

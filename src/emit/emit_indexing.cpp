@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "emit/say.h"
+#include "emit/emitters.h"
 #include "onward/error.h"
 
 namespace onward::emit {
 namespace {
 
 /// Few enough to be read as a list in the source.
-constexpr size_t kMostListed = 16;
+constexpr size_t kMaxListed = 16;
 
 /// The pads before and after each dimension where the model fixes them all, with their axes.
 struct Pads {
@@ -112,7 +112,7 @@ std::string torch_gather(const Call& c) {
   const auto& shape = c.value(1)->type.shape;
   if (known && shape && shape->empty()) {
     index = std::to_string(known->front());
-  } else if (known && shape && shape->size() == 1 && known->size() <= kMostListed) {
+  } else if (known && shape && shape->size() == 1 && known->size() <= kMaxListed) {
     index = fmt::format("[{}]", fmt::join(*known, ", "));
   } else {
     index = c.in(1);
