@@ -10,7 +10,7 @@
 #include "emit/calls.h"
 #include "eval/kernel.h"
 #include "onward/error.h"
-#include "ops/op_def.h"
+#include "ops/legalize.h"
 #include "runtime/kernel.h"
 #include "runtime/tile.h"
 
@@ -35,8 +35,7 @@ Coverage gap(const std::string& domain, const std::string& op) {
 Coverage kernel(const std::string& domain, const std::string& op) {
   if (is_gradient(domain, op)) return {Kind::yes, "the nodes of the gradients take its place"};
   if (eval::find_kernel(domain, op)) return {Kind::yes, "reference kernel"};
-  const OpDef* definition = find_op_def(domain, op);
-  if (definition && definition->expansion) return {Kind::yes, "by plainer operators"};
+  if (has_expansion(domain, op)) return {Kind::yes, "by plainer operators"};
   return gap(domain, op);
 }
 
@@ -69,6 +68,7 @@ Coverage gradient(const std::string& domain, const std::string& op) {
   const OpDef* definition = find_op_def(domain, op);
   if (definition && definition->vjp) return {Kind::yes, "by its rule"};
   if (definition && definition->no_gradient) return {Kind::unneeded, "nothing to differentiate"};
+  if (has_expansion(domain, op)) return {Kind::yes, "by plainer operators"};
   return gap(domain, op);
 }
 
@@ -90,6 +90,7 @@ Coverage exported(const std::string& domain, const std::string& op) {
     if (!cell.gap.empty()) return {Kind::gap, std::string(cell.gap)};
     return {Kind::yes, "in the framework's words"};
   }
+  if (has_expansion(domain, op)) return {Kind::yes, "in plainer operators"};
   return gap(domain, op);
 }
 

@@ -4,14 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "emit/coverage.h"
 #include "emit/job.h"
 #include "emit/layout.h"
 #include "emit/safetensors.h"
 #include "emit/source.h"
 #include "format/atomic_file.h"
-#include "infer/infer.h"
 #include "ir/clone.h"
 #include "onward/error.h"
+#include "ops/legalize.h"
 #include "opset/lift.h"
 
 namespace onward::emit {
@@ -19,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The inference graph alone, lifted, with its types.
-Model inference_part(const Model& model) {
+/// The inference graph alone, lifted, with its types, in operators that the framework has.
+Model inference_part(const Model& model, Target target) {
   Model part;
   part.ir_version = model.ir_version;
   part.opsets = model.opsets;
@@ -29,9 +30,11 @@ Model inference_part(const Model& model) {
   clone_into(*model.graph, *part.graph, map);
   for (Value* output : model.graph->outputs()) part.graph->add_output(mapped(map, output));
   lift(part);
-  Problems problems;
-  infer_types(part, problems);
-  problems.throw_if_errors();
+  legalize(part, {.name = "the framework", .refuses = [target](const Node& node) -> std::string {
+                    // What has no plainer form is refused where it is written, all of it at once.
+                    if (can_emit(node.op, target) || !has_expansion(node)) return "";
+                    return "it has no words for it";
+                  }});
   return part;
 }
 
@@ -122,7 +125,7 @@ void make_folder(const fs::path& folder) {
 }  // namespace
 
 void export_model(const Model& model, const fs::path& folder, const ExportOptions& options) {
-  const Model part = inference_part(model);
+  const Model part = inference_part(model, options.target);
   std::optional<Job> job;
   if (options.info) job = read_job(model, *options.info, *part.graph);
   Module module(*part.graph, options.target, job ? job->facts : TrainingFacts{});

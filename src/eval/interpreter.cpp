@@ -11,14 +11,14 @@
 #include "infer/operator_guards.h"
 #include "ir/clone.h"
 #include "ir/dependence.h"
-#include "ops/op_def.h"
+#include "ops/legalize.h"
 
 namespace onward::eval {
 namespace {
 
 /// An operator without a kernel of its own is run by way of its expansion: what it means.
-std::vector<Tensor> run_expansion(const Node& node, const OpDef& definition,
-                                  std::span<const Tensor* const> inputs, const RandomKey& random) {
+std::vector<Tensor> run_expansion(const Node& node, std::span<const Tensor* const> inputs,
+                                  const RandomKey& random) {
   Model scratch;
   Graph& graph = *scratch.graph;
   ValueMap map;
@@ -32,10 +32,14 @@ std::vector<Tensor> run_expansion(const Node& node, const OpDef& definition,
   Node* copy = clone_node(node, graph, map);
   Names names(scratch);
   Builder builder(graph, copy, names);
-  const auto results = definition.expansion(ExpandContext(*copy, builder));
+  const std::vector<Expr> results = expand_node(*copy, builder);
   graph.remove_node(copy);
-  for (const Expr& result : results) graph.add_output(result.value());
-  return outputs_of(graph, std::move(environment), random);
+  run_graph(graph, environment, random);
+  std::vector<Tensor> outputs;
+  for (const Expr& result : results) {
+    outputs.push_back(result.value() ? environment.at(result.value()) : Tensor());
+  }
+  return outputs;
 }
 
 }  // namespace
@@ -47,10 +51,7 @@ std::vector<Tensor> run_node(const Node& node, std::span<const Tensor* const> in
     if (const KernelDef* found = find_kernel(node.domain, node.op)) {
       return found->kernel(Context(node, inputs, random));
     }
-    const OpDef* definition = find_op_def(node);
-    if (definition && definition->expansion) {
-      return run_expansion(node, *definition, inputs, random);
-    }
+    if (has_expansion(node)) return run_expansion(node, inputs, random);
     throw Error("there is no kernel for this operator");
   } catch (Error& error) {
     std::string types;
@@ -100,9 +101,7 @@ std::vector<std::string> unknown_operators(const Graph& graph, std::span<Value* 
         node.outputs(), [&](const auto& output) { return needed.contains(output.get()); });
     if (!is_needed) continue;
     for (const Value* read : all_reads(node)) needed.insert(read);
-    if (find_kernel(node.domain, node.op)) continue;
-    const OpDef* definition = find_op_def(node);
-    if (definition && definition->expansion) continue;
+    if (find_kernel(node.domain, node.op) || has_expansion(node)) continue;
     const std::string name = node.domain.empty() ? node.op : node.domain + "." + node.op;
     unknown[name] = fmt::format("{} (node '{}')", name, node.label());
   }

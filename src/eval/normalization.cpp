@@ -80,50 +80,8 @@ Tensors batch_norm(const Context& c) {
   });
 }
 
-/// Computed in the input's own precision at least: stash_type float32 would spoil doubles. The
-/// internal form, which a step's passes make, gives statistics in that precision too.
-Tensors layer_norm(const Context& c) {
-  const DType dtype = c.input(0).dtype();
-  return compute_as_float(dtype, [&]<typename T>() -> Tensors {
-    Array<T> y = c.array<T>(0);
-    const auto axis = static_cast<size_t>(c.axis("axis", -1, y.rank()));
-    const std::span<const int64_t> all(y.dims);
-    const int64_t rows = checked_element_count(all.first(axis)),
-                  row = checked_element_count(all.subspan(axis));
-    const T epsilon = static_cast<T>(c.node().float_or("epsilon", 1e-5F));
-    const Array<T> scale = c.array<T>(1);
-    const auto of_scale = broadcast_indices(scale.dims, y.dims);
-    std::vector<int64_t> reduced(y.dims);
-    for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = 1;
-    Array<T> means(reduced), inverses(reduced);
-    for (int64_t r = 0; r < rows; ++r) {
-      T mean = 0, variance = 0;
-      for (int64_t i = 0; i < row; ++i) mean += y[r * row + i];
-      mean /= static_cast<T>(row);
-      for (int64_t i = 0; i < row; ++i)
-        variance += (y[r * row + i] - mean) * (y[r * row + i] - mean);
-      const T inverse = T(1) / std::sqrt(variance / static_cast<T>(row) + epsilon);
-      for (int64_t i = r * row; i < (r + 1) * row; ++i) {
-        y[i] = (y[i] - mean) * inverse * scale[of_scale[static_cast<size_t>(i)]];
-      }
-      means[r] = mean;
-      inverses[r] = inverse;
-    }
-    if (c.has(2)) {
-      const Array<T> bias = c.array<T>(2);
-      const auto of_bias = broadcast_indices(bias.dims, y.dims);
-      for (int64_t i = 0; i < y.size(); ++i) y[i] += bias[of_bias[static_cast<size_t>(i)]];
-    }
-    const DType stash =
-        c.node().domain.empty() ? static_cast<DType>(c.node().int_or("stash_type", 1)) : dtype;
-    return {to_tensor(y, dtype), to_tensor(means, stash), to_tensor(inverses, stash)};
-  });
-}
-
 constexpr KernelDef kNormalizationKernels[] = {
     {"BatchNormalization", batch_norm},
-    {"LayerNormalization", layer_norm},
-    {"LayerNormalization", layer_norm, "onward"},
 };
 
 }  // namespace

@@ -6,14 +6,14 @@
 
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "lower/expand.h"
 #include "lower/opset.h"
 #include "lower/plain_step.h"
 #include "lower/shapes.h"
 #include "onward/error.h"
 #include "onward/version.h"
-#include "ops/builder.h"
 #include "ops/infer_step.h"
+#include "ops/legalize.h"
+#include "opset/lift.h"
 #include "passes/passes.h"
 
 namespace onward {
@@ -29,6 +29,26 @@ constexpr Pass kPasses[] = {
     {"fuse-transposes", fuse_transposes},  // into the products that read them
     {"drop-dead-nodes", drop_dead_nodes},  // gradients nobody asked for
 };
+
+/// ONNX Runtime computes a batch's running statistics into the memory of the old ones, which the
+/// inference graph's normalization, or the caller, may still read.
+bool overwrites_inputs(const Node& node) {
+  return node.domain.empty() && node.op == "BatchNormalization" &&
+         node.int_or("training_mode", 0) != 0;
+}
+
+std::string refused_by_runtimes(const Node& node) {
+  if (overwrites_inputs(node)) return "runtimes overwrite its inputs";
+  // The training domain is the standard's, but no runtime has its operators.
+  const bool plain = node.domain != kTrainingDomain && newest_opset(node.domain).has_value();
+  return plain ? "" : "no runtime has it";
+}
+
+void write_in_standard_operators(Model& step) {
+  legalize(step, {.name = "a step in the standard's operators",
+                  .refuses = refused_by_runtimes,
+                  .advice = "to be lowered, a model must declare the shapes of its inputs"});
+}
 
 void clean(Model& step) {
   PassContext context(step, [](const std::string&) { return false; });  // state is given as inputs
@@ -79,7 +99,7 @@ LoweredStep lower_step(const Model& model, size_t info, const LowerOptions& opti
   Model step = join_step(model, info);
   replace_gradients(step);
   PlainStep plain = state_as_inputs(step, model);
-  expand_to_standard(plain.model);
+  write_in_standard_operators(plain.model);
   clean(plain.model);
 
   LoweredStep lowered;

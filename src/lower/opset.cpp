@@ -7,11 +7,9 @@
 
 #include "check/operators.h"
 #include "infer/infer.h"
-#include "lower/expand.h"
 #include "lower/older_forms.h"
-#include "lower/younger_operators.h"
 #include "onward/error.h"
-#include "ops/builder.h"
+#include "ops/legalize.h"
 #include "opset/lift.h"
 #include "opset/lift_steps.h"
 
@@ -22,6 +20,16 @@ using Schema = onnx::OpSchema;
 
 const Schema* schema_of(const std::string& op, int64_t opset) {
   return onnx::OpSchemaRegistry::Schema(op, static_cast<int>(opset));
+}
+
+/// Why an opset can't have a node, in whatever form; empty where it can.
+std::string refused_by_opset(const Node& node, int64_t opset) {
+  if (!node.domain.empty() || schema_of(node.op, opset)) return "";
+  const Schema* schema = schema_of(node.op, newest_opset("").value());
+  if (!schema) return "the standard does not know it";
+  int first = schema->since_version();
+  while (const Schema* before = schema_of(node.op, first - 1)) first = before->since_version();
+  return fmt::format("it exists since opset {}", first);
 }
 
 bool is_same_form(std::string_view op, int older, int newer) {
@@ -93,11 +101,6 @@ void refuse_new_values(const Node& node, int64_t opset) {
 
 void write_in_opset(Node& node, int64_t opset, Names& names) {
   const Schema* newer = schema_of(node.op, newest_opset("").value());
-  if (newer && newer->since_version() > opset && !schema_of(node.op, opset)) {
-    int first = newer->since_version();
-    while (const Schema* before = schema_of(node.op, first - 1)) first = before->since_version();
-    throw Error(fmt::format("{} exists since opset {}", node.op, first));
-  }
   refuse_new_values(node, opset);
   while (newer->since_version() > opset) {
     const Schema* older = schema_of(node.op, newer->since_version() - 1);
@@ -115,40 +118,18 @@ void write_in_opset(Node& node, int64_t opset, Names& names) {
   node.opset = opset;
 }
 
-/// An operator that is not there yet and could not be spelled, which was complained of.
-bool is_too_young(const Node& node, int64_t opset) {
-  const YoungerOperator* younger = find_younger_operator(node.op);
-  return younger && younger->since > opset;
-}
-
 void write_in_opset(Graph& graph, int64_t opset, Names& names,
                     std::vector<std::string>& complaints) {
   for (const auto& node : graph.nodes()) {
     for (Graph* subgraph : node->subgraphs()) {
       write_in_opset(*subgraph, opset, names, complaints);
     }
-    if (!node->domain.empty() || is_too_young(*node, opset)) continue;
+    if (!node->domain.empty()) continue;
     try {
       write_in_opset(*node, opset, names);
     } catch (const Error& error) {
       complaints.push_back(
           fmt::format("node '{}' ({}): {}", node->label(), node->op, error.what()));
-    }
-  }
-}
-
-/// Says operators that the opset does not have in plainer ones, still in their newest form.
-void spell_younger_operators(Model& model, int64_t opset, std::vector<std::string>& complaints) {
-  Graph& graph = *model.graph;
-  Names names(model);
-  for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
-    Node& node = **at++;
-    if (!node.domain.empty() || !is_too_young(node, opset)) continue;
-    try {
-      Builder builder(graph, &node, names, node.label() + "_");
-      replace_node(node, find_younger_operator(node.op)->expansion(ExpandContext(node, builder)));
-    } catch (const Error& error) {
-      complaints.push_back(fmt::format("node '{}' ({}): {}", node.label(), node.op, error.what()));
     }
   }
 }
@@ -180,8 +161,13 @@ int64_t first_ir_version(int64_t opset) {
 }
 
 std::vector<std::string> write_in_opset(Model& model, int64_t opset) {
+  const auto refuses = [&](const Node& node) { return refused_by_opset(node, opset); };
+  try {
+    legalize(model, {.name = fmt::format("opset {}", opset), .refuses = refuses});
+  } catch (const Error& error) {
+    return {error.what()};
+  }
   std::vector<std::string> complaints;
-  spell_younger_operators(model, opset, complaints);
   Names names(model);
   write_in_opset(*model.graph, opset, names, complaints);
   model.ir_version = first_ir_version(opset);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <onnx/defs/schema.h>
 
+#include "ir/clone.h"
 #include "ir/float_formats.h"
 #include "onward/error.h"
 #include "opset/lift.h"
@@ -105,6 +106,23 @@ Expr Builder::add(std::string_view op, std::vector<Value*> inputs, DType dtype,
 Expr Builder::add_internal(std::string_view op, std::vector<Value*> inputs, DType dtype,
                            const std::vector<NamedAttribute>& attributes) {
   return add_many(op, kInternalDomain, std::move(inputs), {dtype}, attributes)[0];
+}
+
+std::vector<Expr> Builder::splice(const Graph& body, std::span<Value* const> inputs) {
+  ValueMap map;
+  for (size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i]] = inputs[i];
+  for (Value* value : body.initializers()) {
+    if (!value->is_input()) map[value] = constant(*value->tensor()).value();
+  }
+  for (const auto& node : body.nodes()) {
+    Node* copy = clone_node(*node, graph_, map, before_);
+    for (const auto& output : copy->outputs()) {
+      if (output) graph_.rename(output.get(), names_.fresh(prefix_ + output->name()));
+    }
+  }
+  std::vector<Expr> outputs;
+  for (Value* output : body.outputs()) outputs.push_back(expr(mapped(map, output)));
+  return outputs;
 }
 
 Expr Builder::constant(Tensor tensor) {

@@ -4,6 +4,7 @@
 // them.
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,10 @@ class Builder {
       : graph_(graph), before_(before), names_(names), prefix_(std::move(prefix)) {}
 
   Graph& graph() const { return graph_; }
+  /// The node that new ones stand before; null at the graph's end.
+  Node* before() const { return before_; }
+  Names& names() const { return names_; }
+  std::string fresh(const std::string& wanted) const { return names_.fresh(wanted); }
 
   Expr expr(Value* value) { return {value, this}; }
 
@@ -61,6 +66,10 @@ class Builder {
   std::vector<Expr> add_many(std::string_view op, std::string_view domain,
                              std::vector<Value*> inputs, const std::vector<DType>& dtypes,
                              const std::vector<NamedAttribute>& attributes = {});
+
+  /// Copies the nodes of a graph in, and its constants; `inputs` take the place of its inputs.
+  /// Gives its outputs.
+  std::vector<Expr> splice(const Graph& body, std::span<Value* const> inputs);
 
   Expr constant(Tensor tensor);
   /// A scalar of that element type.
@@ -137,7 +146,7 @@ Expr scatter_add(Expr x, Expr indices, Expr shape);
 /// The size of dimension `axis`, a vector of one; the axis may be negative.
 Expr dim_of(Expr x, int64_t axis);
 
-/// `x` added up over the dimensions that broadcasting stretched, so that it has `shape` again.
+/// `x` added up over the dimensions that were broadcast, so that it has `shape` again.
 Expr sum_to(Expr x, Expr shape);
 /// Zeros (ones) of the shape and element type of `x`.
 Expr zeros_like(Expr x);

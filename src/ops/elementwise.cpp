@@ -46,18 +46,14 @@ Grads leaky_relu_vjp(const VjpContext& c) {
 }
 
 // y = x Phi(x), with the normal distribution's Phi or an approximation of it by tanh.
-Grads gelu_vjp(const VjpContext& c) {
-  const Expr x = c.input(0), dy = c.grad(0);
-  Builder& b = c.builder();
+std::vector<Expr> gelu_expansion(const ExpandContext& c) {
+  const Expr x = c.input(0);
   if (c.node().string_or("approximate", "none") == "tanh") {
-    const double k = std::sqrt(2 / std::numbers::pi);
-    const Expr t = tanh(k * (x + 0.044715 * (x * x * x)));
-    const Expr slope = k * (1 + 3 * 0.044715 * (x * x));
-    return {dy * (0.5 * (1 + t) + 0.5 * (x * (1 - t * t) * slope))};
+    const double scale = std::sqrt(2 / std::numbers::pi);
+    return {0.5 * x * (1 + tanh(scale * (x + 0.044715 * (x * x * x))))};
   }
-  const Expr phi = exp(-0.5 * (x * x)) / std::sqrt(2 * std::numbers::pi);
-  const Expr erf = b.add("Erf", {(x / std::numbers::sqrt2).value()}, x.dtype());
-  return {dy * (0.5 * (1 + erf) + x * phi)};
+  const Expr scaled = x / std::numbers::sqrt2;
+  return {0.5 * x * (1 + c.builder().add("Erf", {scaled.value()}, x.dtype()))};
 }
 
 /// Passes inside of the limits and on them. Beyond, it is the limit's; the upper one's where the
@@ -144,7 +140,7 @@ const OpDef kElementwiseOps[] = {
     {.name = "Cast", .vjp = cast_vjp},
     {.name = "CastLike", .vjp = cast_vjp},
     {.name = "Clip", .vjp = clip_vjp, .broadcasts = true},
-    {.name = "Gelu", .vjp = gelu_vjp},
+    {.name = "Gelu", .expansion = gelu_expansion},
     {.name = "LeakyRelu", .vjp = leaky_relu_vjp},
     {.name = "Max", .vjp = extremum_vjp, .broadcasts = true},
     {.name = "Min", .vjp = extremum_vjp, .broadcasts = true},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "ops/families.h"
 
@@ -153,21 +154,21 @@ Grads batch_norm_vjp(const VjpContext& c) {
 /// The axes from `axis` to the last; the rank may be known only when the graph runs.
 Expr axes_from(Expr x, int64_t axis) {
   Builder& b = x.builder();
-  const Expr one = b.scalar(1, DType::i64);
-  if (axis < 0) {
-    return b.add(
-        "Range",
-        values({b.scalar(static_cast<double>(axis), DType::i64), b.scalar(0, DType::i64), one}),
-        DType::i64);
+  const auto known = rank(x.value());
+  if (axis >= 0 && !known) {
+    const Expr end = squeeze(rank_of(x), b.integers({0}));
+    const Expr begin = b.scalar(static_cast<double>(axis), DType::i64);
+    return b.add("Range", values({begin, end, b.scalar(1, DType::i64)}), DType::i64);
   }
-  const Expr rank = squeeze(rank_of(x), b.integers({0}));
-  return b.add("Range", values({b.scalar(static_cast<double>(axis), DType::i64), rank, one}),
-               DType::i64);
+  std::vector<int64_t> axes(static_cast<size_t>(axis < 0 ? -axis : *known - axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  return b.integers(axes);
 }
 
 /// Averages over the axes from `axis` on, and what follows from them.
 struct RowStatistics {
   Expr axes;
+  Expr mean;
   Expr inverse;  // 1 / sqrt(var + epsilon)
   Expr xhat;     // (x - mean) * inverse
 
@@ -175,15 +176,34 @@ struct RowStatistics {
       : RowStatistics(x, axes_from(x, node.int_or("axis", -1)),
                       static_cast<double>(node.float_or("epsilon", 1e-5F))) {}
 
-  Expr average(Expr value) const { return mean(value, axes, KeepDims::yes); }
+  Expr average(Expr value) const { return onward::mean(value, axes, KeepDims::yes); }
 
  private:
   RowStatistics(Expr x, Expr over, double epsilon)
-      : axes(over), inverse(x), xhat(x - mean(x, over, KeepDims::yes)) {
+      : axes(over), mean(average(x)), inverse(x), xhat(x - mean) {
     inverse = 1 / sqrt(average(xhat * xhat) + epsilon);
     xhat = xhat * inverse;
   }
 };
+
+// y = xhat * scale + bias over the axes from `axis` on. Small types are computed with in float32;
+// stash_type float32 would spoil doubles, whose statistics are rounded to it only when given out.
+// The internal form, which a step's passes make, gives them in the precision of x.
+std::vector<Expr> layer_norm_expansion(const ExpandContext& c) {
+  const DType dtype = c.input(0).dtype();
+  const DType wide = bits(dtype) < 32 ? DType::f32 : dtype;
+  const RowStatistics row(cast(c.input(0), wide), c.node());
+  Expr y = row.xhat * cast(c.input(1), wide);
+  if (c.has_input(2)) y = y + cast(c.input(2), wide);
+  const auto stash =
+      c.node().domain.empty() ? static_cast<DType>(c.node().int_or("stash_type", 1)) : dtype;
+  return {cast(y, dtype), cast(row.mean, stash), cast(row.inverse, stash)};
+}
+
+std::vector<InferredOutput> layer_norm_types(const Node& node, const KnownData&) {
+  const Type statistic = Type::tensor(node.input(0)->type.dtype);
+  return {{.type = node.input(0)->type}, {.type = statistic}, {.type = statistic}};
+}
 
 // LayerNormGrad(dy, x, scale, bias) gives dx, dscale and dbias of y = xhat * scale + bias with
 // xhat = (x - mean) / sqrt(var + epsilon) over the axes from `axis` on. With g = dy * scale:
@@ -247,7 +267,11 @@ const OpDef kNormalizationOps[] = {
      .domain = kInternalDomain,
      .expansion = layer_norm_grad_expansion,
      .types = layer_norm_grad_types},
-    {.name = "LayerNormalization", .vjp = layer_norm_vjp},
+    {.name = "LayerNormalization", .vjp = layer_norm_vjp, .expansion = layer_norm_expansion},
+    {.name = "LayerNormalization",
+     .domain = kInternalDomain,
+     .expansion = layer_norm_expansion,
+     .types = layer_norm_types},
 };
 
 }  // namespace

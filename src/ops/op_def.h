@@ -14,14 +14,29 @@ namespace onward {
 /// (integers, conditions) or is left out. Shorter than the inputs where the rest has none.
 using Grads = std::vector<std::optional<Expr>>;
 
+/// Differentiates graphs inside of a node, for the rules of operators that have some. It is what
+/// differentiates the graph around them, which knows the rules.
+class Differentiator {
+ public:
+  /// The gradients of sum(ys * dys) with respect to each of xs, null where none reaches it; ys are
+  /// computed from xs before the place of `inside`. xs may be values of a graph around it.
+  virtual std::vector<Value*> differentiate(const std::vector<Value*>& ys,
+                                            const std::vector<Value*>& dys,
+                                            const std::vector<Value*>& xs, Builder& inside) = 0;
+
+ protected:
+  ~Differentiator() = default;
+};
+
 /// What a gradient rule sees: the forward node, its values, and the gradients that came in.
 class VjpContext {
  public:
-  VjpContext(Node& node, Builder& builder, Names& names, std::vector<Value*> output_gradients)
+  VjpContext(Node& node, Builder& builder, std::vector<Value*> output_gradients,
+             Differentiator& differentiator)
       : node_(node),
         builder_(builder),
-        names_(names),
-        output_gradients_(std::move(output_gradients)) {}
+        output_gradients_(std::move(output_gradients)),
+        differentiator_(differentiator) {}
 
   const Node& node() const { return node_; }
   Builder& builder() const { return builder_; }
@@ -44,11 +59,20 @@ class VjpContext {
     return node_.int_or(name, fallback);
   }
 
+  // For operators with subgraphs.
+  Differentiator& differentiator() const { return differentiator_; }
+  /// The gradient with respect to a value around the node that its subgraphs read.
+  void add_captured(Value* captured, Expr gradient) const {
+    captured_.emplace_back(captured, gradient);
+  }
+  const std::vector<std::pair<Value*, Expr>>& captured_gradients() const { return captured_; }
+
  private:
   Node& node_;
   Builder& builder_;
-  Names& names_;
   std::vector<Value*> output_gradients_;
+  Differentiator& differentiator_;
+  mutable std::vector<std::pair<Value*, Expr>> captured_;
 };
 
 /// Gives the gradients with respect to a node's inputs, given those of its outputs. A rule says

@@ -11,7 +11,7 @@ Expr VjpContext::demanded_output(size_t index, DType dtype) const {
   const auto& named =
       *std::ranges::find_if(node_.outputs(), [](const auto& each) { return !!each; });
   const std::string wanted = named->name() + "_" + std::to_string(index);
-  return builder_.expr(node_.set_output(index, names_.fresh(wanted), Type::tensor(dtype)));
+  return builder_.expr(node_.set_output(index, builder_.fresh(wanted), Type::tensor(dtype)));
 }
 
 std::span<const OpDef> op_defs() {

@@ -9,9 +9,10 @@
 #include "infer/infer.h"
 #include "ir/clone.h"
 #include "onward/error.h"
-#include "ops/infer_step.h"
+#include "ops/legalize.h"
 #include "passes/passes.h"
 #include "runtime/finite.h"
+#include "runtime/kernel.h"
 #include "runtime/parallel.h"
 #include "runtime/tile_program.h"
 
@@ -41,6 +42,13 @@ Model specialized(const Model& step, const TensorMap& inputs) {
     }
   }
   return copy;
+}
+
+/// Internal operators are left to the passes, which look for them.
+std::string refused_by_kernels(const Node& node) {
+  const bool taken = node.domain == kInternalDomain || eval::find_kernel(node.domain, node.op) ||
+                     !kernel_choices(node).empty();
+  return taken ? "" : "it has no kernel";
 }
 
 bool has_known_types(const Graph& graph) {
@@ -152,7 +160,7 @@ void Program::check(const TensorMap& inputs) const {
 std::unique_ptr<Plan> Program::plan_for(const TensorMap& inputs, const State& state) const {
   const auto is_state = [&](const std::string& name) { return state.has(name); };
   Model step = specialized(step_, inputs);
-  infer_step_types(step);
+  legalize(step, {.name = "the runtime", .refuses = refused_by_kernels});
   run_step_passes(step, is_state);
   if (!has_known_types(*step.graph)) return nullptr;
   return make_plan(std::move(step), request_, is_state);

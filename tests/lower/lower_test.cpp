@@ -225,10 +225,11 @@ training_info { algorithm step () => (float loss, float[2,3,3] c) {
      "the rank of 'x' must be known"},
     {"an operator that is younger",
      header(20) + R"(
-model (float[2] x) => (float[2] y) <float[2] a = {1, 2}> { y = Mish(x) }
-training_info { algorithm step () => (float[2] c) { c = Neg(y) } update_binding { a <- c } })",
-     {.opset = 17},
-     "node 'y' (Mish): Mish exists since opset 18"},
+model (float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,2,2,2] a = {0, 1, 0, 0, 1, 0, 1, 1}> {
+  y = GridSample(x, a) }
+training_info { algorithm step () => (float[1,2,2,2] c) { c = Neg(a) } update_binding { a <- c } })",
+     {.opset = 15},
+     "GridSample (node 'y'): it exists since opset 16"},
 };
 
 TEST(LowerStep, RefusesWithAReason) {

@@ -14,8 +14,8 @@ def documented_rules():
 
 
 def reported_rules():
-    sources = "\n".join(file.read_text() for folder in ("ir", "cli")
-                        for file in (ROOT / "src" / folder).glob("*.cpp"))
+    sources = "\n".join(file.read_text() for folder in ("format", "infer", "check", "cli")
+                        for file in (ROOT / "src" / folder).rglob("*.cpp"))
     # A rule is the first argument of report(...), wrong(...), refuse(...) or a Refusal, or a Problem's
     # .rule.
     found = re.findall(r'\.rule = "([a-z-]+)"', sources)
@@ -31,6 +31,6 @@ def test_every_rule_is_documented():
 
 
 def test_no_rule_is_only_documented():
-    text = "\n".join(file.read_text() for folder in ("ir", "cli")
-                     for file in (ROOT / "src" / folder).glob("*.*"))
+    text = "\n".join(file.read_text() for folder in ("format", "infer", "check", "cli")
+                     for file in (ROOT / "src" / folder).rglob("*.*"))
     assert {rule for rule in documented_rules() if f'"{rule}"' not in text} == set()

@@ -1,0 +1,193 @@
+// Expansions: they end, and they compute what their operators do.
+
+#include "ops/legalize.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "eval/interpreter.h"
+#include "format/load.h"
+#include "ops/function_body.h"
+#include "ops/infer_step.h"
+#include "opset/lift.h"
+#include "tests/ops/case.h"
+
+namespace onward {
+namespace {
+
+using OperatorSet = std::set<std::string>;
+
+std::string name_of(const Node& node) {
+  return node.domain.empty() ? node.op : node.domain + "." + node.op;
+}
+
+/// A target that takes everything but what has an expansion.
+const LegalizationTarget kPlainest{.name = "the plainest operators",
+                                   .refuses = [](const Node& node) -> std::string {
+                                     return has_expansion(node) ? "it can be plainer" : "";
+                                   }};
+
+/// Which operators each operator's expansions use, over all cases.
+std::map<std::string, OperatorSet> uses_of_expansions() {
+  std::map<std::string, OperatorSet> uses;
+  for (const Case& tested : all_cases()) {
+    if (!tested.error.empty()) continue;
+    Model model = case_model(tested, Shapes::fixed);
+    lift(model);
+    infer_step_types(model);
+    Names names(model);
+    for (auto at = model.graph->nodes().begin(); at != model.graph->nodes().end();) {
+      Node& node = **at++;
+      if (!has_expansion(node)) continue;
+      std::set<const Node*> before;
+      for (const auto& each : model.graph->nodes()) before.insert(each.get());
+      Builder builder(*model.graph, &node, names, "");
+      expand_node(node, builder);
+      for (const auto& each : model.graph->nodes()) {
+        if (!before.contains(each.get())) uses[name_of(node)].insert(name_of(*each));
+      }
+    }
+  }
+  return uses;
+}
+
+TEST(Legalize, ExpansionsLeadDownwards) {
+  const auto uses = uses_of_expansions();
+  EXPECT_GT(uses.size(), 10);
+  std::map<std::string, int> state;  // 1: being walked, 2: done
+  std::function<void(const std::string&)> walk = [&](const std::string& op) {
+    ASSERT_NE(state[op], 1) << op << " leads back to itself";
+    if (state[op] == 2) return;
+    state[op] = 1;
+    if (const auto found = uses.find(op); found != uses.end()) {
+      for (const std::string& used : found->second) walk(used);
+    }
+    state[op] = 2;
+  };
+  for (const auto& [op, used] : uses) walk(op);
+}
+
+using CaseOutputs = std::vector<Tensor>;
+
+CaseOutputs outputs_of(const Model& model, const Case& tested) {
+  eval::Environment environment;
+  const TensorMap tensors = case_tensors(tested);
+  for (const Value* input : model.graph->inputs()) {
+    environment.emplace(input, tensors.at(input->name()));
+  }
+  return eval::outputs_of(*model.graph, environment);
+}
+
+void expect_same(const CaseOutputs& got, const CaseOutputs& wanted) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].type(), wanted[i].type());
+    ASSERT_EQ(got[i].size(), wanted[i].size());
+    const double bound = bits(got[i].dtype()) == 64 ? 1e-13 : 1e-5;
+    for (int64_t e = 0; e < got[i].size(); ++e) {
+      const double a = got[i].number(e), b = wanted[i].number(e);
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      EXPECT_NEAR(a, b, bound * std::max(1.0, std::fabs(b))) << "element " << e;
+    }
+  }
+}
+
+bool draws(const Node& node) { return node.op.starts_with("Random") || node.op == "Dropout"; }
+
+Model lifted_model(const Case& tested) {
+  Model model = case_model(tested, Shapes::fixed);
+  lift(model);
+  infer_step_types(model);
+  return model;
+}
+
+/// The cases that have a node of which `wanted` is true, and no random ones.
+std::vector<Case> cases_with(const std::function<bool(const Node&)>& wanted) {
+  std::vector<Case> cases;
+  for (const Case& tested : all_cases()) {
+    if (!tested.error.empty()) continue;
+    const Model model = lifted_model(tested);
+    bool found = false, random = false;
+    for_each_node(*model.graph, [&](const Node& node) {
+      found |= wanted(node);
+      random |= draws(node);
+    });
+    if (found && !random) cases.push_back(tested);
+  }
+  return cases;
+}
+
+std::string test_name(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.name;
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name + "_" + std::to_string(info.index);
+}
+
+class Expansions : public testing::TestWithParam<Case> {};
+
+TEST_P(Expansions, ComputeWhatTheirOperatorsDo) {
+  Model model = lifted_model(GetParam());
+  const CaseOutputs wanted = outputs_of(model, GetParam());
+  legalize(model, kPlainest);
+  expect_same(outputs_of(model, GetParam()), wanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Expansions, testing::ValuesIn(cases_with([](const Node& node) {
+                           return has_expansion(node);
+                         })),
+                         test_name);
+
+/// Where the standard defines an operator by others, that is one more oracle. Not of
+/// LayerNormalization: its body computes doubles in float32, and knows no broadcast scale.
+bool is_judged_by_body(const Node& node) {
+  return has_function_body(node.domain, node.op) && node.op != "LayerNormalization";
+}
+
+class FunctionBodies : public testing::TestWithParam<Case> {};
+
+TEST_P(FunctionBodies, ComputeWhatTheirOperatorsDo) {
+  Model model = lifted_model(GetParam());
+  const CaseOutputs wanted = outputs_of(model, GetParam());
+  Names names(model);
+  for (auto at = model.graph->nodes().begin(); at != model.graph->nodes().end();) {
+    Node& node = **at++;
+    if (!is_judged_by_body(node)) continue;
+    Builder builder(*model.graph, &node, names);
+    replace_node(model, node, standard_body(ExpandContext(node, builder)));
+  }
+  lift(model);
+  expect_same(outputs_of(model, GetParam()), wanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FunctionBodies, testing::ValuesIn(cases_with([](const Node& node) {
+                           return has_function_body(node.domain, node.op);
+                         })),
+                         test_name);
+
+TEST(Legalize, NamesWhatIsLeft) {
+  Model model = parse_text(
+      "<ir_version: 10, opset_import: [\"\" : 22]>"
+      "g (float[2] x) => (float[2] y) { a = Cos(x) y = Sin(a) }");
+  lift(model);
+  const LegalizationTarget target{.name = "a toy", .refuses = [](const Node& node) -> std::string {
+                                    return node.op == "Sin" || node.op == "Cos" ? "too round" : "";
+                                  }};
+  try {
+    legalize(model, target);
+    FAIL() << "it was taken";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "a toy can't take Cos (node 'a'): too round, Sin (node 'y'): too round");
+  }
+}
+
+}  // namespace
+}  // namespace onward
