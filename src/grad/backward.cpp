@@ -99,16 +99,28 @@ class Backward final : public Differentiator {
 
   void apply_rule(const OpDef& definition, Node& node, std::vector<Value*> output_gradients) {
     const VjpContext context(node, builder_, std::move(output_gradients), *this);
-    const Grads grads = definition.vjp(context);
-    for (size_t i = 0; i < std::min(grads.size(), node.inputs().size()); ++i) {
+    Grads grads = definition.vjp(context);
+    grads.resize(node.inputs().size());
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
       Value* input = node.input(i);
-      if (!input || !grads[i] || !depends_on_xs_.contains(input)) continue;
+      if (!input || !depends_on_xs_.contains(input)) continue;
+      if (!grads[i]) {
+        refuse_input_without_gradient(definition, node, i);
+        continue;
+      }
       add(input,
           definition.broadcasts ? sum_to(*grads[i], shape_of(builder_.expr(input))) : *grads[i]);
     }
     for (const auto& [captured, gradient] : context.captured_gradients()) {
       if (depends_on_xs_.contains(captured)) add(captured, gradient);
     }
+  }
+
+  /// A gradient that a rule leaves out would count as zero next to what reaches xs elsewhere.
+  static void refuse_input_without_gradient(const OpDef& definition, const Node& node, size_t i) {
+    if (!is_float(node.input(i)->type.dtype) || (i < 32 && definition.constant_in >> i & 1)) return;
+    throw Error(fmt::format("{} (node '{}') has no gradient by its input {}, '{}'", node.op,
+                            node.label(), i, node.input(i)->name()));
   }
 
   /// The forward node stays, so that its kernel does; what the backward needs is computed anew.

@@ -3,6 +3,8 @@
 #include <onnx/defs/schema.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace onward {
 namespace {
@@ -58,6 +60,13 @@ ValueSet dependents(const Value* target, const Graph& graph) {
   return found;
 }
 
+/// Inputs that the standard takes for settings, though results follow them smoothly; ops/ has their
+/// gradients.
+constexpr std::pair<std::string_view, size_t> kNoMereSettings[] = {
+    {"Clip", 1},   {"Clip", 2}, {"NegativeLogLikelihoodLoss", 2},
+    {"OneHot", 2}, {"Pad", 2},  {"SoftmaxCrossEntropyLoss", 2},
+};
+
 }  // namespace
 
 std::vector<Value*> outer_reads(const Node& node) {
@@ -81,8 +90,11 @@ std::vector<Value*> all_reads(const Node& node) {
 }
 
 bool stops_gradient(const Node& node, size_t input) {
-  // The standard takes Clip's limits for settings; a gradient passes them all the same (ops/).
-  if (node.op == "Clip" && node.domain.empty()) return false;
+  if (node.domain.empty() &&
+      std::ranges::find(kNoMereSettings, std::pair<std::string_view, size_t>(node.op, input)) !=
+          std::end(kNoMereSettings)) {
+    return false;
+  }
   const auto* schema =
       onnx::OpSchemaRegistry::Schema(node.op, static_cast<int>(node.opset), node.domain);
   if (!schema || schema->inputs().empty()) return false;

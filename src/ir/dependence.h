@@ -16,8 +16,8 @@ std::vector<Value*> outer_reads(const Node& node);
 /// it, and for Gradient the value that it differentiates.
 std::vector<Value*> all_reads(const Node& node);
 
-/// Whether no gradient passes that input of the operator: by the standard's tags, but for Clip's
-/// limits.
+/// Whether no gradient passes that input of the operator: by the standard's tags, but for inputs
+/// that these take for settings and results follow all the same (Clip's limits, class weights).
 bool stops_gradient(const Node& node, size_t input);
 
 /// `value` and everything that it is computed from.

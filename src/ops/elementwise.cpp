@@ -138,7 +138,7 @@ const OpDef kElementwiseOps[] = {
     {.name = "Mul", .vjp = binary<mul_rule>, .broadcasts = true},
     {.name = "Div", .vjp = binary<div_rule>, .broadcasts = true},
     {.name = "Cast", .vjp = cast_vjp},
-    {.name = "CastLike", .vjp = cast_vjp},
+    {.name = "CastLike", .vjp = cast_vjp, .constant_in = inputs_at({1})},
     {.name = "Clip", .vjp = clip_vjp, .broadcasts = true},
     {.name = "Gelu", .expansion = gelu_expansion},
     {.name = "LeakyRelu", .vjp = leaky_relu_vjp},

@@ -87,6 +87,19 @@ Grads scatter_elements_vjp(const VjpContext& c) {
   return {c.grad(0), std::nullopt, picked};
 }
 
+/// Each element is the first of the values or the second, and goes back to that one.
+Grads one_hot_vjp(const VjpContext& c) {
+  const Expr off_on = c.builder().integers({0, 1});
+  const Expr origin = same_operator(c, values({c.input(0), c.input(1), off_on}), DType::i64);
+  return {std::nullopt, std::nullopt, scatter_add(c.grad(0), origin, shape_of(c.input(2)))};
+}
+
+/// y[i] = start + i * delta; the limit decides only how many there are.
+Grads range_vjp(const VjpContext& c) {
+  const Expr dy = c.grad(0), i = cast(flat_indices(dy), dy.dtype());
+  return {sum_to(dy, shape_of(c.input(0))), std::nullopt, sum_to(dy * i, shape_of(c.input(2)))};
+}
+
 const OpDef kIndexingOps[] = {
     {.name = "Concat", .vjp = concat_vjp},
     {.name = "Gather", .vjp = picked_vjp},
@@ -96,8 +109,8 @@ const OpDef kIndexingOps[] = {
     {.name = "Slice", .vjp = picked_vjp},
     {.name = "Split", .vjp = split_vjp},
     {.name = "NonZero", .no_gradient = true},
-    {.name = "OneHot", .no_gradient = true},
-    {.name = "Range", .no_gradient = true},
+    {.name = "OneHot", .vjp = one_hot_vjp, .constant_in = inputs_at({0, 1})},
+    {.name = "Range", .vjp = range_vjp, .constant_in = inputs_at({1})},
 };
 
 }  // namespace

@@ -19,19 +19,28 @@ struct Labels {
   Expr weight;  // of each label, in the scores' type
 };
 
-Labels read_labels(const ExpandContext& c) {
-  Builder& b = c.builder();
-  const Expr labels = c.input(2);
-  const DType dtype = c.input(1).dtype();
-  const auto* ignored_class = c.node().get<int64_t>("ignore_index");
+/// Which labels are to be ignored; nothing where none are.
+std::optional<Expr> ignored_labels(const Node& loss, Expr labels) {
+  const auto* ignored = loss.get<int64_t>("ignore_index");
+  if (!ignored) return std::nullopt;
+  return equal(labels, labels.builder().scalar(static_cast<double>(*ignored), labels.dtype()));
+}
+
+Labels read_labels(const Node& loss, Expr labels, std::optional<Expr> weights, DType dtype) {
+  Builder& b = labels.builder();
   const Expr one = b.scalar(1, dtype), zero = b.scalar(0, dtype);
-  if (!ignored_class) {
-    return {labels, c.has_input(3) ? gather(c.input(3), labels, 0) : expand(one, shape_of(labels))};
-  }
-  const Expr ignored = equal(labels, b.scalar(static_cast<double>(*ignored_class), labels.dtype()));
-  const Expr safe = where(ignored, zeros_like(labels), labels);
-  const Expr weight = c.has_input(3) ? gather(c.input(3), safe, 0) : expand(one, shape_of(labels));
-  return {safe, where(ignored, zero, weight)};
+  const auto weight_of = [&](Expr classes) {
+    return weights ? gather(*weights, classes, 0) : expand(one, shape_of(labels));
+  };
+  const std::optional<Expr> ignored = ignored_labels(loss, labels);
+  if (!ignored) return {labels, weight_of(labels)};
+  const Expr safe = where(*ignored, zeros_like(labels), labels);
+  return {safe, where(*ignored, zero, weight_of(safe))};
+}
+
+Labels read_labels(const ExpandContext& c) {
+  return read_labels(c.node(), c.input(2),
+                     c.has_input(3) ? std::optional(c.input(3)) : std::nullopt, c.input(1).dtype());
 }
 
 /// The gradient with respect to what each label added to the loss, by the kind of reduction.
@@ -83,8 +92,32 @@ Expr way_back(const VjpContext& c, std::string_view op, Expr of) {
   return c.builder().add_internal(op, std::move(inputs), of.dtype(), attributes);
 }
 
+/// The gradient with respect to the classes' weights: with l the loss of each label by itself, each
+/// adds dy * l to its class, or for the mean dy * (l - y) / (the sum of all labels' weights).
+std::optional<Expr> class_weights_grad(const VjpContext& c, Expr log_prob) {
+  if (!c.has_input(2) || !c.has_grad(0)) return std::nullopt;
+  Builder& b = c.builder();
+  const Expr labels = c.input(1), weights = c.input(2), dy = c.grad(0);
+  std::vector<NamedAttribute> attributes = {{"reduction", std::string("none")}};
+  Expr place = cast(labels, DType::i64);
+  if (const std::optional<Expr> ignored = ignored_labels(c.node(), labels)) {
+    attributes.push_back({"ignore_index", *c.node().get<int64_t>("ignore_index")});
+    place = where(*ignored, b.scalar(-1, DType::i64), place);
+  }
+  Expr each =
+      b.add("NegativeLogLikelihoodLoss", values({log_prob, labels}), dy.dtype(), attributes);
+  if (c.node().string_or("reduction", "mean") == "mean") {
+    const Labels read = read_labels(c.node(), labels, weights, dy.dtype());
+    const Expr total =
+        b.add("ReduceSum", {read.weight.value()}, dy.dtype(), {{"keepdims", int64_t{0}}});
+    each = (each - c.output(0)) / total;
+  }
+  return scatter_add(dy * each, place, shape_of(weights));
+}
+
 Grads nll_vjp(const VjpContext& c) {
-  return {way_back(c, "NegativeLogLikelihoodGrad", c.input(0))};
+  return {way_back(c, "NegativeLogLikelihoodGrad", c.input(0)), std::nullopt,
+          class_weights_grad(c, c.input(0))};
 }
 
 // With p = softmax(scores): d loss / d scores = (p - onehot) for each label; log_prob, the second
@@ -98,7 +131,7 @@ Grads softmax_cross_entropy_vjp(const VjpContext& c) {
     const Expr through = c.grad(1) - exp(log_prob) * sum(c.grad(1), classes, KeepDims::yes);
     dscores = dscores ? *dscores + through : through;
   }
-  return {dscores};
+  return {dscores, std::nullopt, class_weights_grad(c, log_prob)};
 }
 
 const OpDef kLossOps[] = {
@@ -111,7 +144,10 @@ const OpDef kLossOps[] = {
      .domain = kInternalDomain,
      .expansion = softmax_cross_entropy_grad_expansion,
      .types = loss_grad_types},
-    {.name = "SoftmaxCrossEntropyLoss", .vjp = softmax_cross_entropy_vjp},
+    // log_prob, the second output, does not depend on the weights.
+    {.name = "SoftmaxCrossEntropyLoss",
+     .vjp = softmax_cross_entropy_vjp,
+     .constant_in = inputs_at({2})},
 };
 
 }  // namespace

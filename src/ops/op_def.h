@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -11,7 +13,8 @@
 namespace onward {
 
 /// The gradients with respect to a node's inputs, in order; nothing for one that has none
-/// (integers, conditions) or is left out. Shorter than the inputs where the rest has none.
+/// (integers, conditions) or is left out. Shorter than the inputs where the rest has none. A float
+/// that gets nothing is refused where it is to be differentiated by, but for OpDef::constant_in.
 using Grads = std::vector<std::optional<Expr>>;
 
 /// Differentiates graphs inside of a node, for the rules of operators that have some. It is what
@@ -110,7 +113,17 @@ struct OpDef {
   bool broadcasts = false;   // gradients may have a larger shape than the inputs: they are summed
   /// Integer, boolean or piecewise constant results: nothing to differentiate, and no mistake.
   bool no_gradient = false;
+  /// The inputs (bit i for input i) that results do not depend on, or only in steps, wherever the
+  /// rule gives nothing for them.
+  uint32_t constant_in = 0;
 };
+
+/// A set of inputs, as OpDef::constant_in wants it.
+constexpr uint32_t inputs_at(std::initializer_list<unsigned> indices) {
+  uint32_t set = 0;
+  for (const unsigned index : indices) set |= uint32_t{1} << index;
+  return set;
+}
 
 /// All definitions, family by family.
 std::span<const OpDef> op_defs();

@@ -4,11 +4,14 @@ namespace onward {
 namespace {
 
 // y = x / (1 - ratio) where the mask keeps it. Outside of training the mask keeps all, and nothing
-// is scaled.
+// is scaled. Which elements are kept depends on the ratio, so that there is no gradient by it.
 Grads dropout_vjp(const VjpContext& c) {
   Builder& b = c.builder();
   const Expr dy = c.grad(0);
-  if (!c.has_input(2)) return {dy};  // not in training
+  if (!c.has_input(2)) {  // not in training: whatever the ratio is
+    if (!c.has_input(1)) return {dy};
+    return {dy, zeros_like(c.input(1))};
+  }
   const Expr mask = c.demanded_output(1, DType::boolean);
   const Expr one = b.scalar(1, dy.dtype());
   const Expr ratio = c.has_input(1) ? cast(c.input(1), dy.dtype()) : b.scalar(0.5, dy.dtype());

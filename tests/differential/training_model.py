@@ -12,35 +12,23 @@ class NothingToTrain(Exception):
     pass
 
 
-# Floats that the standard's newest schemas call non-differentiable, or don't speak of, though results depend
-# on them: differences would see what no gradient is meant to.
-HELD = {("NegativeLogLikelihoodLoss", 2), ("OneHot", 2), ("Range", 0), ("Range", 2),
-        ("SoftmaxCrossEntropyLoss", 2)}
-
-
-def flows(subject):
-    """For each value of the floats' type: whether a held input depends on it, and whether a float output does."""
+def used_floats(subject):
+    """The values of the floats' type that a float output depends on."""
     def is_float(name):
         return bool(name) and subject.types[name][0] == subject.smooth
 
-    held, used = set(), {value.name for value in subject.model.graph.output if is_float(value.name)}
+    used = {value.name for value in subject.model.graph.output if is_float(value.name)}
     for node in reversed(subject.model.graph.node):
-        outputs = set(filter(is_float, node.output))
-        for i, name in enumerate(node.input):
-            if not is_float(name):
-                continue
-            if (node.op_type, i) in HELD or outputs & held:
-                held.add(name)
-            if outputs & used:
-                used.add(name)
-    return held, used
+        if used.intersection(node.output):
+            used.update(filter(is_float, node.input))
+    return used
 
 
 def differentiable_leaves(subject):
     """Float inputs and tensors of the model that a gradient can be taken by."""
-    held, used = flows(subject)
+    used = used_floats(subject)
     given = [value.name for value in subject.model.graph.input] + [t.name for t in subject.model.graph.initializer]
-    return [name for name in dict.fromkeys(given) if name in used - held]
+    return [name for name in dict.fromkeys(given) if name in used]
 
 
 def training_model(subject):

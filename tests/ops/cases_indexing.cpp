@@ -61,18 +61,20 @@ const Case kCases[] = {
          {f64("x", {3, 4, 4})}}
         .giving({"y", "z"}),
     {"Split in part", "z, y = Split<num_outputs = 2>(x)", {f64("x", {4, 3})}},
-    Case{"OneHot",
-         "y = OneHot(i, depth, values)",
-         {i64("i", {0, 2}), i64("depth", std::vector<int64_t>{}, {3}), f64("values", {2})}}
-        .without_gradient(),
+    {"OneHot",
+     "y = OneHot(i, depth, values)",
+     {i64("i", {0, 2}), i64("depth", std::vector<int64_t>{}, {3}), f64("values", {2})}},
+    {"OneHot of numbers that are no class",
+     "y = OneHot<axis = 1>(i, depth, values)",
+     {i64("i", {2, 2}, {0, 3, -4, -3}), i64("depth", std::vector<int64_t>{}, {3}),
+      f64("values", {2})}},
     Case{"ConstantOfShape",
          "y = ConstantOfShape<value = double[1] {2.5}>(shape)",
          {i64("shape", {2, 3})}}
         .without_gradient(),
-    Case{"OneHot axis 0",
-         "y = OneHot<axis = 0>(i, depth, values)",
-         {i64("i", {0, -1}), i64("depth", std::vector<int64_t>{}, {3}), f64("values", {2})}}
-        .without_gradient(),
+    {"OneHot axis 0",
+     "y = OneHot<axis = 0>(i, depth, values)",
+     {i64("i", {0, -1}), i64("depth", std::vector<int64_t>{}, {3}), f64("values", {2})}},
 };
 
 }  // namespace

@@ -1,15 +1,20 @@
 // Every case against central differences along one random direction, in float64: <v, J^T u>
 // computed by the gradient graph must be the derivative of <u, f(x + t v)> at t = 0.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <onnx/defs/schema.h>
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "eval/interpreter.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
+#include "ir/check.h"
 #include "onward/error.h"
+#include "ops/op_def.h"
 #include "tests/ops/case.h"
 
 namespace onward {
@@ -163,6 +168,118 @@ INSTANTIATE_TEST_SUITE_P(Cases, SecondGradient, testing::ValuesIn(cases_where([]
                            return each.has_gradient && each.smooth && each.error.empty();
                          })),
                          test_name);
+
+/// The case differentiated by one input that is used a second time, beside the case: what a rule
+/// left out would count as zero next to that use.
+Case used_twice(const Case& tested, const std::string& x) {
+  Case both = tested;
+  both.by = {x};
+  both.text += fmt::format("\n  elsewhere = Mul({0}, {0})", x);
+  both.outputs.push_back("elsewhere");
+  return both;
+}
+
+std::vector<std::string> float_inputs(const Case& tested) {
+  std::vector<std::string> names;
+  for (const CaseInput& input : tested.inputs) {
+    if (input.dtype == DType::f64) names.push_back(input.name);
+  }
+  return names;
+}
+
+/// Operators that only rules and other cases' shapes use, and floats that the shapes of results
+/// depend on, which other tests need to know.
+const Case kMoreCases[] = {
+    {"Equal", "c = Equal(a, b)\n  y = Cast<to = 11>(c)", {f64("a", {3}), f64("b", {3})}},
+    {"GatherElements", "y = GatherElements(x, i)", {f64("x", {3}), i64("i", {2, 0, 2})}},
+    {"NonZero", "i = NonZero(x)\n  y = Cast<to = 11>(i)", {f64("x", {3})}},
+    {"ScatterElements",
+     "y = ScatterElements<reduction = \"add\">(x, i, u)",
+     {f64("x", {3}), i64("i", {2, 2}), f64("u", {2})}},
+    {"Sign", "y = Sign(x)", {f64("x", {3})}},
+    {"Size", "n = Size(x)\n  y = Cast<to = 11>(n)", {f64("x", {3})}},
+    {"OneHot of floats",
+     "y = OneHot(i, depth, values)",
+     {f64("i", {2}, 1.25, 1.25), f64("depth", {}, 3.25, 3.25), f64("values", {2})}},
+    {"Range",
+     "y = Range(start, limit, delta)",
+     {f64("start", {}, 0.5, 0.5), f64("limit", {}, 3, 3), f64("delta", {}, 0.7, 0.7)}},
+};
+
+std::vector<Case> computed_cases() {
+  auto cases = cases_where([](const Case& each) { return each.error.empty(); });
+  cases.insert(cases.end(), std::begin(kMoreCases), std::end(kMoreCases));
+  return cases;
+}
+
+TEST(FloatInputs, HaveTheirWholeGradientOrAreRefused) {
+  std::set<std::string> refused;
+  for (const Case& tested : computed_cases()) {
+    for (const std::string& x : float_inputs(tested)) {
+      // Next to an exponent of 2, a negative base has no powers.
+      if (tested.name == "Pow of a negative base" && x == "e") continue;
+      SCOPED_TRACE(tested.name + " by " + x);
+      const Case both = used_twice(tested, x);
+      try {
+        expect_gradient(both, differentiated_step(both, Shapes::fixed, 1), 1);
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("has no gradient by its input 1, '" + x),
+                  std::string::npos)
+            << error.what();
+        refused.insert(tested.name + " by " + x);
+      }
+    }
+  }
+  // The mask is drawn by the ratio.
+  EXPECT_EQ(refused, std::set<std::string>(
+                         {"Dropout in training by ratio", "Dropout not in training by ratio"}));
+}
+
+/// Whether Onward differentiates the case by that input alone.
+bool has_gradient_by(const Case& tested, const std::string& x) {
+  try {
+    differentiated_step(tested.differentiated_by({x}), Shapes::fixed, 1);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+TEST(FloatInputs, AreReachedByGradientsWhereThereIsARule) {
+  for (const Case& tested : computed_cases()) {
+    for (const std::string& x : float_inputs(tested)) {
+      if (!has_gradient_by(tested, x)) continue;
+      const Model model = gradient_model(tested.differentiated_by({x}), Shapes::fixed);
+      Problems problems;
+      check_training(model, problems);
+      EXPECT_EQ(problems.errors(), 0U) << tested.name << " by " << x;
+    }
+  }
+}
+
+TEST(FloatInputs, OfAllOperatorsAreAmongTheCases) {
+  std::set<std::pair<std::string, size_t>> given;
+  for (const Case& tested : computed_cases()) {
+    const Model model = case_model(tested, Shapes::fixed);
+    for (const auto& node : model.graph->nodes()) {
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        const Value* input = node->input(i);
+        if (input && input->is_input() && input->type.dtype == DType::f64)
+          given.emplace(node->op, i);
+      }
+    }
+  }
+  for (const OpDef& definition : op_defs()) {
+    if (!definition.domain.empty()) continue;
+    const std::string op(definition.name);
+    const auto& formal = onnx::OpSchemaRegistry::Schema(op)->inputs();
+    for (size_t i = 0; i < formal.size(); ++i) {
+      const bool takes_floats = std::ranges::any_of(
+          formal[i].GetTypes(), [](const auto* type) { return *type == "tensor(double)"; });
+      EXPECT_TRUE(!takes_floats || given.contains({op, i})) << op << ", input " << i;
+    }
+  }
+}
 
 class Refused : public testing::TestWithParam<Case> {};
 

@@ -187,15 +187,30 @@ def gather(node, x, indices):
     return taken.reshape(x.shape[:axis] + indices.shape + x.shape[axis + 1:])
 
 
-def cross_entropy(node, x, labels, weight=None):
-    ignored = -100 if node["ignore_index"] is None else node["ignore_index"]
-    loss = F.cross_entropy(x, labels, weight, ignore_index=ignored, reduction=node["reduction"])
-    return loss, F.log_softmax(x, 1)
-
-
 def negative_log_likelihood(node, x, labels, weight=None):
     ignored = -100 if node["ignore_index"] is None else node["ignore_index"]
-    return F.nll_loss(x, labels, weight, ignore_index=ignored, reduction=node["reduction"])
+    if weight is None:
+        return F.nll_loss(x, labels, ignore_index=ignored, reduction=node["reduction"])
+    # torch's own has no gradients by the weights.
+    each = F.nll_loss(x, labels, ignore_index=ignored, reduction="none")
+    kept = labels != ignored
+    weights = torch.where(kept, weight[torch.where(kept, labels, 0)], 0)
+    weighted = each * weights
+    if node["reduction"] == "none":
+        return weighted
+    return weighted.sum() / (weights.sum() if node["reduction"] == "mean" else 1)
+
+
+def cross_entropy(node, x, labels, weight=None):
+    log_prob = F.log_softmax(x, 1)
+    return negative_log_likelihood(node, log_prob, labels, weight), log_prob
+
+
+def one_hot(node, indices, depth, values):
+    axis = node["axis"] % (indices.dim() + 1)
+    classes = torch.arange(int(depth)).reshape([-1] + [1] * (indices.dim() - axis))
+    found = torch.where(indices < 0, indices + depth, indices).unsqueeze(axis) == classes
+    return torch.where(found, values[1], values[0])
 
 
 def squeeze(node, x, axes=None):
@@ -248,6 +263,7 @@ TORCH = {
     "Mul": lambda node, a, b: a * b,
     "Neg": lambda node, x: -x,
     "NegativeLogLikelihoodLoss": negative_log_likelihood,
+    "OneHot": one_hot,
     "Pad": pads,
     "Pow": lambda node, x, exponent: torch.pow(x, exponent),
     "Reciprocal": lambda node, x: torch.reciprocal(x),
