@@ -6,6 +6,7 @@
 
 #include "cli/training_options.h"
 #include "format/load.h"
+#include "ir/mapped_tensors.h"
 #include "onward/error.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"
@@ -24,7 +25,8 @@ struct EvalArguments {
 
 void run_eval(const EvalArguments& options) {
   const Threads threads(thread_count(options.threads));
-  const Model model = load(options.model);
+  Model model = load(options.model);
+  read_mapped(model);
   const ArrayNames names = array_names(options.feeds);
   Dataset data = open_dataset(options.data);
   Evaluator evaluator(model, infos_of(model, options.info), data, names);

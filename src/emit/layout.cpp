@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "eval/array.h"
+#include "ir/mapped_tensors.h"
 
 namespace onward::emit {
 
@@ -17,7 +18,8 @@ Tensor permuted(const Tensor& tensor, const std::vector<int64_t>& permutation) {
   }
   const auto width = static_cast<size_t>(bits(tensor.dtype()) / 8);
   auto bytes = std::make_shared<std::string>(tensor.bytes().size(), '\0');
-  const auto* from = reinterpret_cast<const char*>(tensor.bytes().data());
+  const Tensor read = in_memory(tensor);
+  const auto* from = reinterpret_cast<const char*>(read.bytes().data());
   eval::for_each_position(dims, [&](std::span<const int64_t> position, int64_t i) {
     int64_t index = 0;
     for (size_t d = 0; d < position.size(); ++d) index += position[d] * from_strides[d];

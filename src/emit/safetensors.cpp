@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "format/atomic_file.h"
+#include "ir/mapped_tensors.h"
 #include "onward/error.h"
 #include "proto/external_data.h"
 
@@ -120,7 +121,8 @@ void write_safetensors(const std::filesystem::path& file, const NamedTensors& te
     write_all(descriptor, &length, sizeof length);
     write_all(descriptor, text.data(), text.size());
     for (const auto* each : order) {
-      write_all(descriptor, each->second.bytes().data(), each->second.bytes().size());
+      const Tensor tensor = in_memory(each->second);
+      write_all(descriptor, tensor.bytes().data(), tensor.bytes().size());
     }
   });
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "format/build_graph.h"
+#include "ir/mapped_tensors.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
 
@@ -220,7 +221,7 @@ Attribute::Payload GraphBuilder::read_attribute(const onnx::AttributeProto& prot
     return values;
   };
   const auto tensor = [&](const onnx::TensorProto& entry) {
-    return tensor_from_proto(entry, origin_);
+    return in_memory(tensor_from_proto(entry, origin_));
   };
   const auto sparse = [&](const onnx::SparseTensorProto& entry) {
     return sparse_tensor_from_proto(entry, origin_);

@@ -8,6 +8,7 @@
 
 #include "format/atomic_file.h"
 #include "format/save_model_proto.h"
+#include "ir/mapped_tensors.h"
 #include "onward/error.h"
 
 namespace onward {
@@ -36,7 +37,8 @@ class LentBytes {
         each.proto->set_allocated_raw_data(const_cast<std::string*>(owned.get()));
         lent_.push_back(each.proto);
       } else {
-        each.proto->set_raw_data(each.tensor.bytes().data(), each.tensor.bytes().size());
+        const Tensor tensor = in_memory(each.tensor);
+        each.proto->set_raw_data(tensor.bytes().data(), tensor.bytes().size());
       }
     }
   }
@@ -79,8 +81,9 @@ void write_external_data(UnsavedModel& model, const fs::path& data_file) {
     const std::string padding(4096, '\0');
     int64_t end = 0;
     for (UnsavedTensor& each : model.tensors) {
-      const auto bytes = each.tensor.bytes();
-      if (bytes.size() < kSmallestExternal) continue;
+      if (each.tensor.bytes().size() < kSmallestExternal) continue;
+      const Tensor tensor = in_memory(each.tensor);
+      const auto bytes = tensor.bytes();
       const int64_t offset = aligned(end, bytes.size());
       write_all(descriptor, padding.data(), static_cast<size_t>(offset - end));
       write_all(descriptor, bytes.data(), bytes.size());

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "ir/mapped_tensors.h"
 #include "ir/sparse.h"
 #include "onward/error.h"
 #include "proto/proto.h"
@@ -114,13 +115,11 @@ Tensor external_tensor(const onnx::TensorProto& proto, DType dtype, std::vector<
   if (!length) length = packed_bytes(dtype, checked_element_count(dims));
   const ExternalBytes found = origin.files->map(location, offset, length);
   const auto alignment = static_cast<size_t>(std::max(1, std::min(bits(dtype) / 8, 8)));
-  if (reinterpret_cast<uintptr_t>(found.bytes.data()) % alignment != 0) {
-    return Tensor::from_bytes(
-        dtype, std::move(dims),
-        std::make_shared<const std::string>(reinterpret_cast<const char*>(found.bytes.data()),
-                                            found.bytes.size()));
-  }
-  return Tensor::view(dtype, std::move(dims), found.bytes, found.owner);
+  const Tensor tensor = Tensor::view(dtype, std::move(dims), found.bytes, found.owner);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(found.bytes.data()) % alignment == 0;
+  // Small ones are looked into at any time, for shapes.
+  constexpr size_t kSmall = 16 * 1024;
+  return is_aligned && found.bytes.size() > kSmall ? tensor : in_memory(tensor);
 }
 
 /// The one typed field that holds data; a tensor with two is refused.
@@ -229,9 +228,9 @@ SparseTensor sparse_tensor_from_proto(const onnx::SparseTensorProto& proto,
   SparseTensor sparse;
   sparse.dims.assign(proto.dims().begin(), proto.dims().end());
   checked_element_count(sparse.dims);
-  sparse.values = tensor_from_proto(proto.values(), origin);
+  sparse.values = in_memory(tensor_from_proto(proto.values(), origin));
   if (proto.has_indices()) {
-    sparse.indices = tensor_from_proto(proto.indices(), origin);
+    sparse.indices = in_memory(tensor_from_proto(proto.indices(), origin));
   } else {
     sparse.indices = Tensor::of<int64_t>({0}, {});
   }

@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "ir/mapped_tensors.h"
 #include "onward/error.h"
 #include "proto/proto.h"
 
@@ -171,7 +172,8 @@ onnx::TensorProto to_proto(const Tensor& tensor, std::string_view name) {
   if (tensor.dtype() == DType::string) {
     for (const std::string& text : tensor.strings()) proto.add_string_data(text);
   } else {
-    proto.set_raw_data(tensor.bytes().data(), tensor.bytes().size());
+    const Tensor read = in_memory(tensor);
+    proto.set_raw_data(read.bytes().data(), read.bytes().size());
   }
   return proto;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ir/mapped_tensors.h"
 #include "onward/error.h"
 
 namespace onward::python {
@@ -252,7 +253,8 @@ Tensor tensor_copy(nb::handle array) {
   return borrowed.owned(borrowed.tensor(array));
 }
 
-nb::object to_array(const Tensor& tensor) {
+nb::object to_array(const Tensor& given) {
+  const Tensor tensor = in_memory(given);  // an array lives on where its file is cut
   const nb::object shape = [&] {
     nb::list dims;
     for (const int64_t dim : tensor.dims()) dims.append(dim);

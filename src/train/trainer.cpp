@@ -6,6 +6,7 @@
 #include "check/check.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
+#include "ir/mapped_tensors.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 #include "opset/lift.h"
@@ -47,6 +48,11 @@ Model reported_part(Model& step, const StepMetrics& metrics) {
   return part_for(step, outputs, Updates::kept);
 }
 
+Model in_memory(Model model) {
+  read_mapped(model);
+  return model;
+}
+
 /// What `onward check` calls invalid is not run.
 void refuse_invalid(Model& model) {
   Problems problems;
@@ -81,7 +87,7 @@ Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 
 Trainer::Trainer(Model model, TrainerOptions options)
-    : model_(std::move(model)),
+    : model_(in_memory(std::move(model))),
       options_(options),
       threads_(thread_count(options.threads)),
       state_(model_) {
