@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <type_traits>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -58,25 +60,41 @@ inline double product_cost(double flops) { return flops / 60; }
 
 /// Calls body(first, last) for pieces of 0..count, one a thread, where that is worth the start of
 /// the threads: `cost` is the rough number of nanoseconds that one unit takes in one thread. How
-/// the range is cut depends on the number of threads alone, so that results do not vary.
+/// the range is cut depends on the number of threads alone, so that results do not vary. A body of
+/// three parameters is told which of the team's threads it runs in. What one throws is thrown when
+/// all are done: an exception that leaves a team's thread would end the program.
 template <typename Body>
 void parallel_for(int64_t count, [[maybe_unused]] double cost, Body body) {
   if (count == 0) return;
+  const auto run = [&]([[maybe_unused]] int64_t index, int64_t first, int64_t last) {
+    if constexpr (std::is_invocable_v<Body&, int64_t, int64_t, int64_t>) {
+      body(first, last, index);
+    } else {
+      body(first, last);
+    }
+  };
 #ifdef _OPENMP
   const auto useful = static_cast<int64_t>(static_cast<double>(count) * cost / kWorthAThread);
   const int all = threads();
   const int team = static_cast<int>(std::clamp<int64_t>(useful, 1, all));
   if (team > 1) {
+    std::exception_ptr failure;
 #pragma omp parallel num_threads(team)
     {
       adopt_threads(all);
       const int64_t index = omp_get_thread_num(), size = omp_get_num_threads();
-      body(count * index / size, count * (index + 1) / size);
+      try {
+        run(index, count * index / size, count * (index + 1) / size);
+      } catch (...) {
+#pragma omp critical(onward_failure)
+        failure = std::current_exception();
+      }
     }
+    if (failure) std::rethrow_exception(failure);
     return;
   }
 #endif
-  body(0, count);
+  run(0, 0, count);
 }
 
 }  // namespace onward

@@ -68,23 +68,34 @@ bool is_scalar(const TileProgram::Source& source) {
   return !source.whole;
 }
 
-// One piece of memory a thread, kept between runs.
+// The tiles of all threads of the team that this thread is the master of, kept between runs: the
+// others ask for no memory, which they might be refused in the midst of a commit.
 thread_local Buffer tile_memory;
-thread_local std::vector<std::byte*> tile_registers;
+
+/// For one thread: where each register is, and the tiles themselves.
+size_t addresses_bytes(size_t registers) { return aligned_size(registers * sizeof(std::byte*)); }
+
+size_t bytes_a_thread(size_t registers) {
+  return addresses_bytes(registers) + registers * kTileBytes;
+}
 
 }  // namespace
 
 void reserve_tiles(size_t registers) {
-  if (tile_memory.size() < registers * kTileBytes) tile_memory = Buffer(registers * kTileBytes);
-  if (tile_registers.size() < registers) tile_registers.resize(registers);
+  const size_t bytes = static_cast<size_t>(threads()) * bytes_a_thread(registers);
+  if (tile_memory.size() < bytes) tile_memory = Buffer(bytes);
 }
 
 void TileProgram::run(const Run& run) const {
   const int64_t whole_tiles = (count + kTile - 1) / kTile;
-  parallel_for(whole_tiles, cost * kTile, [&](int64_t first, int64_t last) {
-    reserve_tiles(registers());
-    std::vector<std::byte*>& at = tile_registers;
-    for (size_t i = 0; i < registers(); ++i) at[i] = tile_memory.data() + i * kTileBytes;
+  reserve_tiles(registers());
+  std::byte* memory = tile_memory.data();
+  parallel_for(whole_tiles, cost * kTile, [&](int64_t first, int64_t last, int64_t thread) {
+    std::byte* own = memory + static_cast<size_t>(thread) * bytes_a_thread(registers());
+    auto** at = reinterpret_cast<std::byte**>(own);
+    for (size_t i = 0; i < registers(); ++i) {
+      at[i] = own + addresses_bytes(registers()) + i * kTileBytes;
+    }
     for (size_t i = 0; i < sources.size(); ++i) {
       if (!is_scalar(sources[i])) continue;
       load(sources[i], run.at<std::byte>(sources[i].slot), at[i], 0, std::min(count, kTile), dims);

@@ -40,7 +40,8 @@ struct TileProgram {
   void run(const Run& run) const;
 };
 
-/// Gets the memory for so many registers, so that a program that runs in this thread asks for none.
+/// Gets the memory for so many registers of each thread, so that a program that is run from this
+/// one asks for none.
 void reserve_tiles(size_t registers);
 
 }  // namespace onward
