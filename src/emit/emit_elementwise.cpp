@@ -6,10 +6,27 @@
 namespace onward::emit {
 namespace {
 
-/// f(f(a, b), c) for any number of inputs.
-std::string folded(const Call& c, std::string_view function) {
+bool is_whole(DType dtype) { return is_integer(dtype) || dtype == DType::boolean; }
+
+/// Max or Min. Inputs that tie share the gradient equally, whatever a framework's own function of
+/// two tensors does: `shares` says that it does so.
+struct Extremum {
+  std::string_view of_two;
+  bool shares;
+  std::string_view of_all;  // ours
+};
+
+std::string extremum(const Call& c, const Extremum& words) {
+  if (c.inputs() == 1) return c.in(0);
+  if (!is_whole(c.dtype(0)) && (c.inputs() > 2 || !words.shares)) {
+    std::vector<std::string> inputs;
+    for (size_t i = 0; i < c.inputs(); ++i) inputs.push_back(c.in(i));
+    return fmt::format("{}({})", c.function(words.of_all), fmt::join(inputs, ", "));
+  }
   std::string all = c.in(0);
-  for (size_t i = 1; i < c.inputs(); ++i) all = fmt::format("{}({}, {})", function, all, c.in(i));
+  for (size_t i = 1; i < c.inputs(); ++i) {
+    all = fmt::format("{}({}, {})", words.of_two, all, c.in(i));
+  }
   return all;
 }
 
@@ -19,8 +36,6 @@ std::string chosen(const Call& c, std::string_view function) {
   return fmt::format("{}({}, {}, {})", function, c.in(0), both ? c.in(1) : c.operand(1),
                      c.operand(2));
 }
-
-bool is_whole(DType dtype) { return is_integer(dtype) || dtype == DType::boolean; }
 
 }  // namespace
 
@@ -32,14 +47,20 @@ std::string keras_cast(const Call& c) {
   return fmt::format("ops.cast({}, {})", c.in(0), c.dtype_name(c.result_dtype()));
 }
 
-// The lower bound first, then the upper one, which wins where they cross.
+// The lower bound first, then the upper one, which wins where they cross. On a bound the gradient
+// is x's, as in Keras's maximum and minimum of x and the bound; torch.clamp stops it or shares it.
 std::string torch_clip(const Call& c) {
+  const bool whole = is_whole(c.dtype(0));
   // torch.clamp takes two numbers or two tensors.
   const bool numbers = (!c.has(1) || c.is_number(1)) && (!c.has(2) || c.is_number(2));
+  const auto bound = [&](size_t i) {
+    return (whole ? numbers : c.is_number(i)) ? c.operand(i) : c.plain(i);
+  };
   std::string bounds;
-  if (c.has(1)) bounds += fmt::format(", min={}", numbers ? c.operand(1) : c.plain(1));
-  if (c.has(2)) bounds += fmt::format(", max={}", numbers ? c.operand(2) : c.plain(2));
-  return bounds.empty() ? c.in(0) : fmt::format("torch.clamp({}{})", c.in(0), bounds);
+  if (c.has(1)) bounds += fmt::format(", min={}", bound(1));
+  if (c.has(2)) bounds += fmt::format(", max={}", bound(2));
+  if (bounds.empty()) return c.in(0);
+  return fmt::format("{}({}{})", whole ? "torch.clamp" : c.function("clip"), c.in(0), bounds);
 }
 
 std::string keras_clip(const Call& c) {
@@ -78,10 +99,10 @@ std::string keras_gelu(const Call& c) {
   return fmt::format("ops.gelu({}, approximate={})", c.in(0), python_bool(by_tanh));
 }
 
-std::string torch_max(const Call& c) { return folded(c, "torch.maximum"); }
-std::string keras_max(const Call& c) { return folded(c, "ops.maximum"); }
-std::string torch_min(const Call& c) { return folded(c, "torch.minimum"); }
-std::string keras_min(const Call& c) { return folded(c, "ops.minimum"); }
+std::string torch_max(const Call& c) { return extremum(c, {"torch.maximum", true, "largest"}); }
+std::string keras_max(const Call& c) { return extremum(c, {"ops.maximum", false, "largest"}); }
+std::string torch_min(const Call& c) { return extremum(c, {"torch.minimum", true, "smallest"}); }
+std::string keras_min(const Call& c) { return extremum(c, {"ops.minimum", false, "smallest"}); }
 
 // The result has the base's type, whatever the exponent's is.
 std::string torch_pow(const Call& c) {
@@ -91,6 +112,10 @@ std::string torch_pow(const Call& c) {
 }
 
 std::string keras_pow(const Call& c) {
+  const std::string exponent = c.operand(1);
+  if (exponent == "0.0" || exponent == "0") {  // on TensorFlow the slope of 0^0 is NaN
+    return fmt::format("ops.ones_like({})", c.in(0));
+  }
   if (c.dtype(0) == c.dtype(1) || (c.is_number(1) && is_whole(c.dtype(1)))) {
     return fmt::format("ops.power({}, {})", c.operand(0), c.operand(1));
   }

@@ -52,7 +52,8 @@ std::string torch_max_pool(const Call& c) {
 
 std::string keras_max_pool(const Call& c) {
   const WindowFacts w = pool_facts(c);
-  if (!keras_pools_so(w)) {
+  // In 3 dimensions TensorFlow gives all that tie the gradient, and has no float64.
+  if (!keras_pools_so(w) || w.rank() == 3) {
     return fmt::format("{}({})", c.function("max_pool"), pool_arguments(c, w));
   }
   const bool same = keras_says_same(w);

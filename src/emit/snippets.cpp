@@ -24,6 +24,50 @@ def truncated_division(a, b):
     """Divides integers towards zero."""
     return ops.sign(a) * ops.sign(b) * (ops.abs(a) // ops.abs(b))
 )"},
+    {"clip",
+     {},
+     R"(
+def clip(x, min=None, max=None):
+    """Brings x between the limits. On them it keeps its gradient, which torch.clamp stops."""
+    if min is not None:
+        x = torch.where(x < min, min, x)
+    if max is not None:
+        x = torch.where(x > max, max, x)
+    return x
+)",
+     ""},
+    {"broadcast_all", {}, "", R"(
+def broadcast_all(tensors):
+    """The tensors, all of them in one shape."""
+    whole = tensors[0]
+    for tensor in tensors[1:]:
+        whole = ops.where(True, whole, tensor)
+    return [ops.where(True, tensor, whole) for tensor in tensors]
+)"},
+    {"largest",
+     {"broadcast_all"},
+     R"(
+def largest(*tensors):
+    """The largest elements. Those that tie share the gradient."""
+    return torch.stack(torch.broadcast_tensors(*tensors)).amax(dim=0)
+)",
+     R"(
+def largest(*tensors):
+    """The largest elements. Those that tie share the gradient."""
+    return ops.max(ops.stack(broadcast_all(tensors)), axis=0)
+)"},
+    {"smallest",
+     {"broadcast_all"},
+     R"(
+def smallest(*tensors):
+    """The smallest elements. Those that tie share the gradient."""
+    return torch.stack(torch.broadcast_tensors(*tensors)).amin(dim=0)
+)",
+     R"(
+def smallest(*tensors):
+    """The smallest elements. Those that tie share the gradient."""
+    return ops.min(ops.stack(broadcast_all(tensors)), axis=0)
+)"},
     {"reshape",
      {},
      R"(
@@ -239,14 +283,20 @@ def max_pool(x, kernel, strides, pads, dilations, ceil_mode=False):
     """The largest of each window, with pads, dilations and rounding as ONNX has them."""
     lowest = float("-inf")
     slices = window_slices(x, kernel, strides, pads, dilations, ceil_mode, lowest, lowest)
-    return torch.stack(list(slices)).amax(dim=0)
+    largest = next(slices)
+    for each in slices:  # of those that tie, the first one has the gradient
+        largest = torch.where((each > largest) | torch.isnan(each), each, largest)
+    return largest
 )",
      R"(
 def max_pool(x, kernel, strides, pads, dilations, ceil_mode=False):
     """The largest of each window, with pads, dilations and rounding as ONNX has them."""
     lowest = float("-inf")
     slices = window_slices(x, kernel, strides, pads, dilations, ceil_mode, lowest, lowest)
-    return ops.max(ops.stack(list(slices)), axis=0)
+    largest = next(slices)
+    for each in slices:  # of those that tie, the first one has the gradient
+        largest = ops.where(ops.logical_or(each > largest, ops.isnan(each)), each, largest)
+    return largest
 )"},
     {"average_pool",
      {"window_slices"},

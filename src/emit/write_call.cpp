@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit/calls.h"
+#include "emit/clamp.h"
 #include "emit/module.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
@@ -62,6 +63,20 @@ bool is_said_by_form(const Node& node, Body& body) {
   return false;
 }
 
+std::optional<Clamp> clamp_of(const Node& node, const Body& body) {
+  return body.target() == Target::torch ? find_clamp(node, *body.context().known) : std::nullopt;
+}
+
+std::string torch_clamp(const Clamp& clamp, Body& body) {
+  const auto number = [&](std::string_view name, const Value* limit) {
+    return limit
+               ? fmt::format(", {}={}", name, python_element(*body.context().known->find(limit), 0))
+               : "";
+  };
+  return fmt::format("torch.clamp({}{}{})", body.tensor(clamp.x), number("min", clamp.low),
+                     number("max", clamp.high));
+}
+
 bool is_name(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
@@ -79,6 +94,10 @@ std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value*
     open.pop_back();
     if (!value || !value->producer() || known.find(value) || body.has(value)) continue;
     if (!needed.insert(value->producer()).second) continue;
+    if (const auto clamp = clamp_of(*value->producer(), body)) {
+      open.push_back(clamp->x);
+      continue;
+    }
     for (const Value* input : value->producer()->inputs()) open.push_back(input);
   }
   std::vector<const Node*> order;
@@ -92,6 +111,11 @@ void write_call(const Node& node, Body& body) {
   const CallRow* row = find_call(node);
   if (!row) throw Error("this operator has no counterpart in the table of calls");
   if (is_said_by_form(node, body)) return;
+  if (const auto clamp = clamp_of(node, body)) {
+    const std::string text = torch_clamp(*clamp, body);
+    body.add_line(fmt::format("{} = {}", body.declare(node.output(0), Form::plain), text));
+    return;
+  }
   const size_t count = std::min(node.outputs().size(), row->results);
   for (size_t i = count; i < node.outputs().size(); ++i) {
     if (node.output(i) && is_needed(*node.output(i))) {
