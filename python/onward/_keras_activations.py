@@ -16,8 +16,9 @@ def _plain(op, **attributes):
 def relu6(g, x, name):
     """Its derivative is 0 at 0 and at 6."""
     six = g.constant(6, "six")
-    below = g.node("Less", [x, six], f"{name}_is_below")
-    return g.node("Where", [below, g.node("Relu", [x], f"{name}_relu"), six], name)
+    positive = g.node("Relu", [x], f"{name}_relu")
+    top = g.node("Equal", [positive, six], f"{name}_is_six")
+    return g.node("Where", [top, six, g.node("Clip", [positive, "", six], f"{name}_clip")], name)
 
 
 def at_most(g, x, top, name):

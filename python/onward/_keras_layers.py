@@ -330,7 +330,7 @@ LAYERS = {
     L.Activation: _activation, L.Add: merge("Add"), L.Average: average, L.BatchNormalization: _batch_norm,
     L.Concatenate: concatenate, L.Dense: _dense, L.Dropout: _dropout, L.ELU: _elu, L.Embedding: _embedding,
     L.Flatten: flatten, L.Identity: _identity, L.LayerNormalization: _layer_norm, L.LeakyReLU: _leaky_relu,
-    L.Maximum: extreme("Less"), L.Minimum: extreme("Greater"), L.Multiply: merge("Mul"), L.PReLU: _prelu,
+    L.Maximum: extreme("Max"), L.Minimum: extreme("Min"), L.Multiply: merge("Mul"), L.PReLU: _prelu,
     L.Permute: permute, L.ReLU: _relu, L.RepeatVector: repeat_vector, L.Rescaling: _rescaling,
     L.Reshape: reshape, L.Softmax: _softmax, L.Subtract: merge("Sub"),
     **dict.fromkeys([L.Conv1D, L.Conv2D, L.Conv3D], _conv),

@@ -10,7 +10,7 @@ from onward._keras_shapes import written_extreme
 
 _BINARY = {numpy.Add: "Add", numpy.Subtract: "Sub", numpy.Multiply: "Mul", numpy.Divide: "Div",
            numpy.TrueDivide: "Div"}
-_EXTREME = {numpy.Maximum: "Less", numpy.Minimum: "Greater"}
+_EXTREME = {numpy.Maximum: "Max", numpy.Minimum: "Min"}
 _UNARY = {numpy.Absolute: "Abs", numpy.Exp: "Exp", numpy.Log: "Log", numpy.Negative: "Neg", numpy.Sqrt: "Sqrt",
           numpy.Tanh: "Tanh", nn.Relu: "Relu", nn.Sigmoid: "Sigmoid", nn.Softplus: "Softplus"}
 OPERATIONS = {**_BINARY, **_EXTREME, **_UNARY, numpy.Square: None, nn.Silu: None}

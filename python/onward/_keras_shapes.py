@@ -94,17 +94,18 @@ def merge(op):
     return written
 
 
-def written_extreme(g, comparison, a, b, name):
-    """Where two tie, the first one has the gradient, as on TensorFlow; ONNX's Max and Min would share it."""
-    return g.node("Where", [g.node(comparison, [a, b], f"{name}_is_second"), b, a], name)
+def written_extreme(g, op, a, b, name):
+    """Max or Min. Where two tie, the first one has the gradient, as on TensorFlow; ONNX's own would share it."""
+    tie = g.node("Equal", [a, b], f"{name}_is_tie")
+    return g.node("Where", [tie, a, g.node(op, [a, b], f"{name}_of_both")], name)
 
 
-def extreme(comparison):
+def extreme(op):
     def written(g, call):
         def write(*names):
             most, last = names[0], len(names) - 1
             for i, name in enumerate(names[1:], 1):
-                most = written_extreme(g, comparison, most, name, call.name if i == last else f"{call.name}_{i}")
+                most = written_extreme(g, op, most, name, call.name if i == last else f"{call.name}_{i}")
             return most
         return g.map(_aligned(call), write, call.shape)
     return written

@@ -7,6 +7,9 @@ from keras import layers, ops
 
 from keras_training import assert_same_step, in_type
 
+import onward
+import onward.keras
+
 
 @pytest.fixture(autouse=True)
 def float64():
@@ -26,6 +29,11 @@ KINKS = {
     "relu with slope, up to 1.5, at 0": (lambda: layers.ReLU(negative_slope=0.25, max_value=1.5), 0),
     "relu with slope, up to 1.5, at 1.5": (lambda: layers.ReLU(negative_slope=0.25, max_value=1.5), 1.5),
     "relu with slope, up to 6, at 6": (lambda: layers.ReLU(negative_slope=0.25, max_value=6.0), 6),
+    "relu with slope": (lambda: layers.ReLU(negative_slope=0.25), 0),
+    "leaky relu": (layers.LeakyReLU, 0),
+    "leaky relu of 2.0": (lambda: layers.LeakyReLU(negative_slope=2.0), 0),
+    "leaky relu without slope": (lambda: layers.LeakyReLU(negative_slope=0.0), 0),
+    "activation leaky relu": (lambda: layers.Activation("leaky_relu"), 0),
     "relu above 0.5, at 0.5": (lambda: layers.ReLU(threshold=0.5), 0.5),
     "relu above 0.5, with slope, at 0.5": (lambda: layers.ReLU(threshold=0.5, negative_slope=0.25), 0.5),
     "relu above 0.5, up to 6, at 6": (lambda: layers.ReLU(threshold=0.5, max_value=6.0), 6),
@@ -61,6 +69,21 @@ def test_kinks(name):
     model = keras.Model(x, layers.Dense(2)(make()(at(x))))
     model.compile(loss="mse", optimizer=keras.optimizers.SGD(1.0))
     assert_same_step(model, np.ones((3, 2)), np.arange(6.0).reshape(3, 2))
+
+
+def test_values_that_are_not_finite():
+    """NaN and infinities come out as they do on TensorFlow, whose max pooling alone may lose a NaN."""
+    x = keras.Input((4,), name="x")
+    columns = {name: make()(x) for name, (make, _) in KINKS.items() if name != "max pooling"}
+    model = keras.Model(x, layers.Concatenate()(list(columns.values())))
+    model.compile(loss="mse", optimizer="sgd")
+    for value in (np.nan, np.inf, -np.inf):
+        data = np.array([[value, 1, value, -1], [1, value, -1, 0], [0, 1, 2, value]])
+        expected = ops.convert_to_numpy(model(data))
+        result = onward.Trainer(onward.keras.export(model)).infer({"x": data})["output"]
+        widths = np.cumsum([0, *(column.shape[1] for column in columns.values())])
+        assert [name for name, first, last in zip(columns, widths, widths[1:])
+                if not np.array_equal(result[:, first:last], expected[:, first:last], equal_nan=True)] == []
 
 
 @pytest.mark.parametrize("place", ["low", "high"])
