@@ -19,16 +19,17 @@ std::vector<bool> reduced_axes(const Context& c) {
 }
 
 /// Reduces to an Array with every reduced dimension 1; `combine` folds elements in order of memory.
-template <typename T, typename Combine>
-Array<T> reduce(const Array<T>& x, const std::vector<bool>& reduced, T start, Combine combine) {
+template <typename Result, typename T, typename Combine>
+Array<Result> reduce(const Array<T>& x, const std::vector<bool>& reduced, Result start,
+                     Combine combine) {
   std::vector<int64_t> dims = x.dims;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (reduced[d]) dims[d] = 1;
   }
-  Array<T> y(dims, start);
+  Array<Result> y(dims, start);
   const auto to = broadcast_indices(dims, x.dims);
   for (size_t i = 0; i < x.data.size(); ++i) {
-    T& result = y.data[static_cast<size_t>(to[i])];
+    Result& result = y.data[static_cast<size_t>(to[i])];
     result = combine(result, x.data[i]);
   }
   return y;
@@ -53,15 +54,22 @@ Tensors reduce_sum(const Context& c) {
   });
 }
 
+__extension__ using TwiceTheBits = __int128;
+
 Tensors reduce_mean(const Context& c) {
   return compute_as(c.input(0).dtype(), [&]<typename T>() -> Tensors {
+    // A mean of integers is one that the type has, whatever their sum is.
+    using Sum = std::conditional_t<std::is_integral_v<T>, TwiceTheBits, T>;
     const auto reduced = reduced_axes(c);
     const Array<T> x = c.array<T>(0);
-    Array<T> y = reduce<T>(x, reduced, T(0), plus<T>);
-    const int64_t count = y.size() == 0 ? 1 : x.size() / y.size();
+    const auto sums =
+        reduce<Sum>(x, reduced, Sum(0), [](Sum a, T b) { return a + static_cast<Sum>(b); });
+    const int64_t count = sums.size() == 0 ? 1 : x.size() / sums.size();
     // Of floats it is NaN.
     if (std::is_integral_v<T> && count == 0) throw Error("there is no mean of no integers");
-    for (T& value : y.data) value = static_cast<T>(value / static_cast<T>(count));
+    Array<T> y(sums.dims, T(0));
+    std::ranges::transform(sums.data, y.data.begin(),
+                           [&](Sum sum) { return static_cast<T>(sum / static_cast<Sum>(count)); });
     return finished(c, std::move(y), reduced);
   });
 }

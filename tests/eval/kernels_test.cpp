@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "eval/interpreter.h"
 #include "format/load.h"
@@ -92,7 +94,29 @@ TEST(ReferenceKernels, ComputeLargeIntegersExactly) {
   EXPECT_EQ(result_of(large + "y = Mul(x, one)").integer(0), 9007199254740993);
   EXPECT_EQ(result_of(large + "y = Max(x, zero)").integer(0), 9007199254740993);
   EXPECT_EQ(result_of(large + "y = ReduceSum(x)").integer(0), 9007199254740993);
+  EXPECT_EQ(result_of(large + "y = ReduceMean(x)").integer(0), 9007199254740993);
   EXPECT_EQ(result_of(large + "y = Cast<to = 13>(x)").integer(0), 9007199254740993);
+}
+
+TEST(ReferenceKernels, TakeMeansOfIntegersWhoseSumOverflows) {
+  struct Case {
+    const char* type;
+    const char* numbers;
+    int64_t mean;
+  };
+  constexpr Case kCases[] = {
+      {"int64", "9223372036854775807, 9223372036854775807, 1", 6148914691236517205},
+      {"int64", "-9223372036854775808, -9223372036854775808, -3", -6148914691236517206},
+      {"int64", "-3, 0", -1},
+      {"uint64", "18446744073709551615, 18446744073709551615, 0, 0", 9223372036854775807},
+      {"int32", "2147483647, 2147483647, 1", 1431655765},
+  };
+  for (const auto& [type, numbers, mean] : kCases) {
+    const auto count = std::ranges::count(std::string_view(numbers), ',') + 1;
+    const std::string x =
+        fmt::format("x = Constant<value = {}[{}] {{{}}}>() ", type, count, numbers);
+    EXPECT_EQ(result_of(x + "y = ReduceMean(x)").integer(0), mean) << numbers;
+  }
 }
 
 }  // namespace
