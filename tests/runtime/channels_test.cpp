@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "runtime/parallel.h"
@@ -86,6 +87,19 @@ TEST_P(ChannelsTest, AddUpWhereTheMeanIsLarge) {
     EXPECT_NEAR(static_cast<double>(made.sum[at]), sum, 1e-6 * n);
     EXPECT_NEAR(static_cast<double>(made.product[at]), product, 1e-6 * n);
   }
+}
+
+TEST_P(ChannelsTest, HaveTheMeanThatInfinitiesHave) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto first = elements_of(GetParam(), 0), second = elements_of(GetParam(), 1);
+  auto x = numbers(GetParam().dims, 1, 5);
+  x[first.front()] = x[first.back()] = -kInfinity;
+  x[second.front()] = kInfinity;
+  x[second.back()] = -kInfinity;
+  const Computed made = compute(GetParam(), x, x);
+  EXPECT_EQ(made.mean[0], -kInfinity);
+  EXPECT_TRUE(std::isnan(made.mean[1]));
+  EXPECT_TRUE(std::isnan(made.variance[0]) && std::isnan(made.variance[1]));
 }
 
 TEST_P(ChannelsTest, GiveTheSameBitsInAnyNumberOfThreads) {

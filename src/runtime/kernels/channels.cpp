@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "runtime/parallel.h"
 
@@ -114,10 +115,24 @@ size_t Channels::scratch_bytes(size_t element) const {
 }
 
 template <typename T>
+double Channels::plain_mean(const T* x, int64_t channel) const {
+  double sum = 0;
+  for (int64_t image = 0; image < images_; ++image) {
+    for (int64_t place = 0; place < places_; ++place) {
+      const int64_t at = side_by_side_ ? (image * places_ + place) * channels_ + channel
+                                       : (image * channels_ + channel) * places_ + place;
+      sum += static_cast<double>(x[at]);
+    }
+  }
+  return sum / static_cast<double>(each());
+}
+
+template <typename T>
 void Channels::statistics(const T* x, T* mean, T* variance, std::byte* scratch) const {
   const NormRows<T>& functions = norm_rows<T>();
   const auto put = [&](int64_t channel, const Moments& moments) {
-    mean[channel] = static_cast<T>(moments.mean);
+    mean[channel] =
+        static_cast<T>(std::isnan(moments.mean) ? plain_mean(x, channel) : moments.mean);
     variance[channel] = static_cast<T>(moments.squares / moments.n);
   };
   if (!side_by_side_) {

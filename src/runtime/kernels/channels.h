@@ -42,6 +42,10 @@ class Channels {
             bool relu, std::byte* scratch) const;
 
  private:
+  /// The mean as it is defined: differences from an infinity are NaN, though the mean is none.
+  template <typename T>
+  double plain_mean(const T* x, int64_t channel) const;
+
   int64_t images_, channels_, places_;
   // Channels side by side: rows of `width_` numbers, which are the channels, several times where
   // they are few. Else planes of one channel each.
