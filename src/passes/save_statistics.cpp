@@ -75,6 +75,7 @@ Value* before_mask(const PassContext& c, const Value* dy, const Node& norm, cons
 }
 
 void pair_with_forward(PassContext& c, const NodeOrder& order, Node& grad) {
+  if (grad.inputs().size() > 5) return;  // paired already
   Node* norm = forward_of(order, grad);
   if (!norm || !refuses_batch_norm(*norm).empty() || !refuses_batch_norm(grad).empty()) return;
   Value *dy = grad.input(0), *bias = nullptr;
@@ -93,6 +94,7 @@ void pair_with_forward(PassContext& c, const NodeOrder& order, Node& grad) {
 
 /// Layer normalization gives its mean and inverse deviation to its backward.
 void pair_layer_norm(PassContext& c, const NodeOrder& order, Node& grad) {
+  if (grad.inputs().size() > 4) return;  // paired already
   const Value& x = *grad.input(1);
   for (const Use& use : x.uses()) {
     Node& norm = *use.node;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -19,6 +20,11 @@ enum class Layout : uint8_t {
 };
 
 std::string_view name(Layout layout);
+
+/// In which layouts the inputs of a graph are given; those that are not named are plain.
+using InputLayouts = std::map<std::string, Layout, std::less<>>;
+
+Layout layout_of(const InputLayouts& layouts, std::string_view input);
 
 /// A number for each tensor that a plan holds; a value that is needed in two layouts has two.
 using SlotIndex = int32_t;
@@ -59,6 +65,8 @@ struct SlotInfo {
   size_t offset = 0;       // in the arena
 };
 
+struct Continuation;
+
 /// A step for given shapes: every kernel chosen, every tensor placed. Nothing is allocated while it
 /// runs.
 struct Plan {
@@ -93,6 +101,11 @@ struct Plan {
   std::vector<SlotIndex> settings;  // small operands of the commit: rates, decays
   size_t arena_bytes = 0;
   size_t tile_registers = 0;  // the most that an action of the commit uses
+  /// Where shapes depend on data, the plan ends before the step does.
+  std::unique_ptr<Continuation> rest;
+
+  Plan();
+  ~Plan();
 };
 
 /// What a program wants of a plan, by indices into the outputs of the step's graph: passes may
@@ -112,6 +125,10 @@ struct PlanRequest {
   std::vector<NamedOutput> losses;
   std::vector<size_t> gradients;
   std::vector<StateBinding> bindings;
+  InputLayouts input_layouts;
+  /// The outputs go on to another plan: each stays in the layout that it has, in memory that no
+  /// commit changes.
+  bool goes_on = false;
 };
 
 /// Plans a step all of whose shapes are known; throws Error naming the first value of which it is

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ir/memory_limit.h"
 #include "onward/error.h"
+#include "runtime/continuation.h"
 #include "runtime/finite.h"
+#include "runtime/program.h"
 #include "runtime/reorder.h"
 
 namespace onward {
@@ -35,6 +38,14 @@ bool is_small(const Value& value) {
 }
 
 }  // namespace
+
+Plan::Plan() = default;
+Plan::~Plan() = default;
+
+Layout layout_of(const InputLayouts& layouts, std::string_view input) {
+  const auto found = layouts.find(input);
+  return found == layouts.end() ? Layout::plain : found->second;
+}
 
 std::string_view name(Layout layout) { return layout == Layout::plain ? "plain" : "channels last"; }
 
@@ -130,7 +141,7 @@ void PlanBuilder::build() {
 void PlanBuilder::end_parts(size_t position) {
   if (position == micro_nodes_) {
     for (const size_t index : request_.gradients) {
-      plan_.gradients.push_back(read(*graph_.outputs()[index], Layout::plain));
+      plan_.gradients.push_back(gradient_slot(*graph_.outputs()[index]));
     }
     scan_gradients();
     for (const auto& loss : request_.losses) {
@@ -152,8 +163,43 @@ void PlanBuilder::add_outputs(bool of_update) {
   for (const auto& wanted : request_.outputs) {
     const Value& value = *graph_.outputs()[wanted.output];
     if (is_after_micro(value) != of_update) continue;
-    plan_.outputs.push_back({wanted.name, read(value, Layout::plain), of_update});
+    const SlotIndex slot = request_.goes_on ? lasting_slot(value) : read(value, Layout::plain);
+    plan_.outputs.push_back({wanted.name, slot, of_update});
   }
+}
+
+/// The sums of micro-batches are written to it, so that it can't be somebody else's memory.
+SlotIndex PlanBuilder::gradient_slot(const Value& value) {
+  const SlotIndex slot = read(value, Layout::plain);
+  if (value.producer() && plan_.slots[static_cast<size_t>(slot)].same_as < 0) return slot;
+  const SlotIndex copy = copied_slot(value, slot);
+  slots_[{&value, Layout::plain}] = copy;
+  return copy;
+}
+
+SlotIndex PlanBuilder::copied_slot(const Value& value, SlotIndex slot) {
+  const SlotIndex copy = new_slot(value, Layout::plain);
+  add({.label = value.name(),
+       .kernel = "copy",
+       .reads = {slot},
+       .writes = {copy},
+       .run = [slot, copy, bytes = plan_.slots.back().bytes](const Run& run) {
+         std::memcpy(run.at<std::byte>(copy), run.at<std::byte>(slot), bytes);
+       }});
+  return copy;
+}
+
+/// For a value that another plan reads: as it lies, but a view of the state is copied, since that
+/// plan writes to the state.
+SlotIndex PlanBuilder::lasting_slot(const Value& value) {
+  const SlotIndex slot =
+      read(value, has(value, Layout::plain) ? Layout::plain : Layout::channels_last);
+  SlotIndex root = slot;
+  while (plan_.slots[static_cast<size_t>(root)].same_as >= 0) {
+    root = plan_.slots[static_cast<size_t>(root)].same_as;
+  }
+  if (plan_.slots[static_cast<size_t>(root)].home != SlotInfo::Home::state) return slot;
+  return copied_slot(value, slot);
 }
 
 bool PlanBuilder::is_after_micro(const Value& value) const {
@@ -222,10 +268,11 @@ SlotIndex PlanBuilder::new_slot(const Value& value, Layout layout) {
   return static_cast<SlotIndex>(plan_.slots.size() - 1);
 }
 
-/// The slot of an input or an initializer, which are plain.
+/// The slot of an input or an initializer, in the layout that it has.
 SlotIndex PlanBuilder::initial_slot(const Value& value) {
   if (value.producer()) throw Bug(fmt::format("'{}' is read before it is computed", value.name()));
-  const SlotIndex slot = new_slot(value, Layout::plain);
+  const Layout layout = layout_of(request_.input_layouts, value.name());
+  const SlotIndex slot = new_slot(value, layout);
   SlotInfo& info = plan_.slots.back();
   info.name = value.name();
   if (is_state(value)) {
@@ -237,22 +284,23 @@ SlotIndex PlanBuilder::initial_slot(const Value& value) {
     info.home = SlotInfo::Home::input;
     if (value.tensor()) info.constant = *value.tensor();  // the default
   }
-  slots_[{&value, Layout::plain}] = slot;
+  slots_[{&value, layout}] = slot;
   return slot;
 }
 
 bool PlanBuilder::has(const Value& value, Layout layout) const {
   if (slots_.contains({&value, layout})) return true;
-  return layout == Layout::plain && !value.producer();
+  return !value.producer() && layout == layout_of(request_.input_layouts, value.name());
 }
 
 SlotIndex PlanBuilder::read(const Value& value, Layout layout) {
   if (const auto found = slots_.find({&value, layout}); found != slots_.end()) {
     return found->second;
   }
-  if (!value.producer() && !slots_.contains({&value, Layout::plain})) {
+  const Layout initial = layout_of(request_.input_layouts, value.name());
+  if (!value.producer() && !slots_.contains({&value, initial})) {
     const SlotIndex slot = initial_slot(value);
-    if (layout == Layout::plain) return slot;
+    if (layout == initial) return slot;
   }
   const Layout other = layout == Layout::plain ? Layout::channels_last : Layout::plain;
   const auto found = slots_.find({&value, other});

@@ -56,6 +56,9 @@ class PlanBuilder {
   SlotIndex state_slot(const Value& source, const std::string& target);
   SlotIndex new_slot(const Value& value, Layout layout);
   SlotIndex initial_slot(const Value& value);
+  SlotIndex gradient_slot(const Value& value);
+  SlotIndex lasting_slot(const Value& value);
+  SlotIndex copied_slot(const Value& value, SlotIndex slot);
   void reorder(SlotIndex from, SlotIndex to);
 
   Plan& plan_;

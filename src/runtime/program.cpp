@@ -11,58 +11,21 @@
 #include "onward/error.h"
 #include "ops/legalize.h"
 #include "passes/passes.h"
+#include "runtime/continuation.h"
 #include "runtime/finite.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/regions.h"
 #include "runtime/tile_program.h"
 
 namespace onward {
 namespace {
-
-/// The same graph for inputs of these types.
-Model specialized(const Model& step, const TensorMap& inputs) {
-  Model copy;
-  copy.ir_version = step.ir_version;
-  copy.opsets = step.opsets;
-  ValueMap map;
-  clone_into(*step.graph, *copy.graph, map);
-  for (Value* output : step.graph->outputs()) copy.graph->add_output(mapped(map, output));
-  // A plan believes what follows from the inputs, not what the file declares.
-  for (const auto& node : copy.graph->nodes()) {
-    for (const auto& output : node->outputs()) {
-      if (output) output->type = without_shapes(output->type);
-    }
-  }
-  for (Value* input : copy.graph->inputs()) {
-    const auto given = inputs.find(input->name());
-    if (given != inputs.end()) {
-      input->type = given->second.type();
-    } else {
-      input->type = input->tensor()->type();
-    }
-  }
-  return copy;
-}
 
 /// Internal operators are left to the passes, which look for them.
 std::string refused_by_kernels(const Node& node) {
   const bool taken = node.domain == kInternalDomain || eval::find_kernel(node.domain, node.op) ||
                      !kernel_choices(node).empty();
   return taken ? "" : "it has no kernel";
-}
-
-bool has_known_types(const Graph& graph) {
-  for (const auto& node : graph.nodes()) {
-    if (!node->subgraphs().empty()) return false;
-    for (const auto& output : node->outputs()) {
-      if (!output) continue;
-      if (!static_dims(*output) || bits(output->type.dtype) < 8) return false;
-    }
-    for (const Value* input : node->inputs()) {
-      if (input && (!static_dims(*input) || bits(input->type.dtype) < 8)) return false;
-    }
-  }
-  return true;
 }
 
 Tensor copied(const SlotInfo& info, const std::byte* from) {
@@ -126,6 +89,52 @@ TensorMap outputs_of(const BoundPlan& bound, std::initializer_list<bool> of_upda
   return outputs;
 }
 
+/// The examples of a batch: the first dimension of all inputs; 0 where they differ in it.
+int64_t examples_in(const Graph& graph, const TensorMap& inputs) {
+  std::optional<int64_t> examples;
+  for (const Value* input : graph.inputs()) {
+    const auto given = inputs.find(input->name());
+    if (given == inputs.end() || given->second.dims().empty()) continue;
+    const int64_t size = given->second.dims()[0];
+    if (examples.value_or(size) != size) return 0;
+    examples = size;
+  }
+  return examples.value_or(0);
+}
+
+template <typename Body>
+void with_gradient_type(DType dtype, Body body) {
+  if (dtype == DType::f32) return body(float{});
+  if (dtype == DType::f64) return body(double{});
+  throw Error(fmt::format("gradients of type {} can't be accumulated", name(dtype)));
+}
+
+constexpr double kSumCost = 0.5;  // nanoseconds an element
+
+void add_up(const SlotInfo& info, const std::byte* gradient, double weight,
+            std::vector<double>& sums) {
+  with_gradient_type(info.dtype, [&]<typename T>(T) {
+    const auto* from = reinterpret_cast<const T*>(gradient);
+    const auto count = static_cast<int64_t>(info.bytes / sizeof(T));
+    sums.resize(static_cast<size_t>(count), 0);
+    double* to = sums.data();
+    parallel_for(count, kSumCost, [=](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) to[i] += weight * static_cast<double>(from[i]);
+    });
+  });
+}
+
+void write_mean(const SlotInfo& info, const std::vector<double>& sums, double total,
+                std::byte* gradient) {
+  with_gradient_type(info.dtype, [&]<typename T>(T) {
+    const double* from = sums.data();
+    auto* to = reinterpret_cast<T*>(gradient);
+    parallel_for(static_cast<int64_t>(sums.size()), kSumCost, [=](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) to[i] = static_cast<T>(from[i] / total);
+    });
+  });
+}
+
 enum class Copies : uint8_t { of_batches, all };
 
 void run_copies(const BoundPlan& bound, Copies which) {
@@ -136,6 +145,17 @@ void run_copies(const BoundPlan& bound, Copies which) {
 }
 
 }  // namespace
+
+Program::~Program() = default;
+Program::Program(Program&&) noexcept = default;
+
+Program::Program(Model rest, PlanRequest request, std::shared_ptr<Accumulation> accumulation)
+    : step_(std::move(rest)),
+      request_(std::move(request)),
+      accumulation_(std::move(accumulation)),
+      is_rest_(true) {
+  for (const auto& binding : request_.bindings) targets_.push_back(binding.target);
+}
 
 void Program::check(const TensorMap& inputs) const {
   std::vector<std::string> missing;
@@ -157,13 +177,55 @@ void Program::check(const TensorMap& inputs) const {
   }
 }
 
+/// The same graph for inputs of these types.
+Model Program::specialized(const TensorMap& inputs) const {
+  Model copy;
+  copy.ir_version = step_.ir_version;
+  copy.opsets = step_.opsets;
+  ValueMap map;
+  clone_into(*step_.graph, *copy.graph, map);
+  for (Value* output : step_.graph->outputs()) copy.graph->add_output(mapped(map, output));
+  // A plan believes what follows from the inputs, not what the file declares.
+  for (const auto& node : copy.graph->nodes()) {
+    for (const auto& output : node->outputs()) {
+      if (output && !is_rest_) output->type = without_shapes(output->type);
+    }
+  }
+  for (Value* input : copy.graph->inputs()) {
+    const auto given = inputs.find(input->name());
+    input->type = given != inputs.end() ? given->second.type() : input->tensor()->type();
+  }
+  return copy;
+}
+
 std::unique_ptr<Plan> Program::plan_for(const TensorMap& inputs, const State& state) const {
   const auto is_state = [&](const std::string& name) { return state.has(name); };
-  Model step = specialized(step_, inputs);
+  Model step = specialized(inputs);
   legalize(step, {.name = "the runtime", .refuses = refused_by_kernels});
   run_step_passes(step, is_state);
-  if (!has_known_types(*step.graph)) return nullptr;
+  if (!can_be_planned(*step.graph)) return plan_regions(step, state);
   return make_plan(std::move(step), request_, is_state);
+}
+
+std::unique_ptr<Plan> Program::plan_regions(const Model& step, const State& state) const {
+  std::optional<Regions> regions = cut_into_regions(step);
+  if (!regions) return nullptr;
+  PlanRequest request{.input_layouts = request_.input_layouts, .goes_on = true};
+  for (size_t i = 0; i < regions->planned.graph->outputs().size(); ++i) {
+    request.outputs.push_back({regions->planned.graph->outputs()[i]->name(), i});
+  }
+  auto plan = make_plan(std::move(regions->planned), request,
+                        [&](const std::string& name) { return state.has(name); });
+  PlanRequest rest = request_;
+  for (const Plan::Result& output : plan->outputs) {
+    rest.input_layouts[output.name] = plan->slots[static_cast<size_t>(output.slot)].layout;
+  }
+  InputLayouts layouts = rest.input_layouts;
+  std::unique_ptr<Program> program(
+      new Program(std::move(regions->rest), std::move(rest), accumulation_));
+  plan->rest = std::make_unique<Continuation>(std::move(regions->dynamic), std::move(program),
+                                              std::move(layouts));
+  return plan;
 }
 
 BoundPlan& Program::bound_for(const TensorMap& inputs, const State& state) {
@@ -220,6 +282,20 @@ TensorMap Program::run(const TensorMap& inputs, State& state, const eval::Random
   return outputs;
 }
 
+Program& Program::run_on(BoundPlan& bound, const TensorMap& inputs, const State& state,
+                         const eval::RandomKey& random) {
+  Continuation& rest = *bound.plan->rest;
+  TensorMap values = inputs;
+  for (const Plan::Result& output : bound.plan->outputs) {
+    const SlotInfo& info = bound.plan->slots[static_cast<size_t>(output.slot)];
+    values.insert_or_assign(
+        output.name,
+        Tensor::view(info.dtype, info.dims, {at(bound, output.slot), info.bytes}, nullptr));
+  }
+  rest.prepare(values, state, random);
+  return *rest.program;
+}
+
 TensorMap Program::compute(const TensorMap& inputs, const State& state,
                            const eval::RandomKey& random) {
   BoundPlan& bound = bound_for(inputs, state);
@@ -229,15 +305,21 @@ TensorMap Program::compute(const TensorMap& inputs, const State& state,
   ++bound.runs;
   const Run run{.pointers = bound.pointers.data(), .random = &random};
   run_actions(bound.plan->micro, run);
+  if (bound.plan->rest) {
+    Program& rest = run_on(bound, inputs, state, random);
+    return rest.compute(bound.plan->rest->inputs, state, random);
+  }
   require_finite(bound);
-  tame_ = has_tame_gradients(bound);
+  bool& tame = accumulation_->tame;
+  tame = has_tame_gradients(bound);
   run_actions(bound.plan->update, run);
-  tame_ &= has_tame_settings(bound);
+  tame &= has_tame_settings(bound);
   reserve_tiles(bound.plan->tile_registers);
   return outputs_of(bound, {false, true});
 }
 
 void Program::commit(State& state) {
+  if (last_->plan && last_->plan->rest) return last_->plan->rest->program->commit(state);
   const auto write = [&] {
     if (!last_->plan) {
       for (const auto& [name, tensor] : new_state_) state.set(name, tensor);
@@ -249,12 +331,12 @@ void Program::commit(State& state) {
     // Statistics of micro-batches are copied once more, the last ones.
     run_copies(*last_, Copies::all);
   };
-  if (tame_) return write();
+  if (accumulation_->tame) return write();
   StateUndo undo(state);
   undo.keep(targets_);
   write();
   for (const std::string& name : targets_) {
-    const Tensor now = state.get(name);
+    const Tensor now = state.view(name);
     refuse_not_finite({.name = name,
                        .dtype = now.dtype(),
                        .dims = now.dims(),
@@ -264,65 +346,59 @@ void Program::commit(State& state) {
   undo.dismiss();
 }
 
-void Program::begin_micro_batches() {
-  sums_.clear();
-  micro_batches_ = 0;
-  tame_ = true;
-}
+void Program::begin_micro_batches() { *accumulation_ = {}; }
 
 TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::RandomKey& random) {
+  return run_micro(inputs, state, random, examples_in(*step_.graph, inputs));
+}
+
+TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::RandomKey& random,
+                             int64_t examples) {
   BoundPlan& bound = bound_for(inputs, state);
   last_ = &bound;
   if (!bound.plan) {
-    throw Error("micro-batches can't be accumulated where shapes depend on the data");
+    throw Error("micro-batches can't be accumulated where values are no tensors");
   }
   bind(bound, &inputs, state);
   ++bound.runs;
   run_actions(bound.plan->micro, {.pointers = bound.pointers.data(), .random = &random});
-  require_finite(bound);
-  tame_ &= has_tame_gradients(bound);
-  sums_.resize(bound.plan->gradients.size());
-  for (size_t g = 0; g < sums_.size(); ++g) {
-    const auto slot = static_cast<size_t>(bound.plan->gradients[g]);
-    const Tensor gradient = copied(bound.plan->slots[slot], bound.pointers[slot]);
-    sums_[g].resize(static_cast<size_t>(gradient.size()), 0);
-    for (int64_t i = 0; i < gradient.size(); ++i) {
-      sums_[g][static_cast<size_t>(i)] += gradient.number(i);
-    }
+  if (bound.plan->rest) {
+    Program& rest = run_on(bound, inputs, state, random);
+    return rest.run_micro(bound.plan->rest->inputs, state, random, examples);
   }
-  ++micro_batches_;
+  require_finite(bound);
+  accumulation_->tame &= has_tame_gradients(bound);
+  const double weight = accumulation_->weigh(examples);
+  accumulation_->sums.resize(bound.plan->gradients.size());
+  for (size_t g = 0; g < accumulation_->sums.size(); ++g) {
+    const SlotIndex slot = bound.plan->gradients[g];
+    add_up(bound.plan->slots[static_cast<size_t>(slot)], at(bound, slot), weight,
+           accumulation_->sums[g]);
+  }
   TensorMap outputs = outputs_of(bound, {false});
   run_copies(bound, Copies::of_batches);
   return outputs;
 }
 
 TensorMap Program::compute_update(const State& state, const eval::RandomKey& random) {
-  if (!last_ || micro_batches_ == 0) throw Error("there are no gradients to update with");
+  if (!last_ || accumulation_->total == 0) throw Error("there are no gradients to update with");
+  if (last_->plan->rest) return last_->plan->rest->program->compute_update(state, random);
   bind(*last_, nullptr, state);
   Plan& plan = *last_->plan;
-  for (size_t g = 0; g < sums_.size(); ++g) {
-    const auto slot = static_cast<size_t>(plan.gradients[g]);
-    const double count = static_cast<double>(micro_batches_);
-    if (plan.slots[slot].dtype == DType::f32) {
-      auto* to = reinterpret_cast<float*>(last_->pointers[slot]);
-      for (size_t i = 0; i < sums_[g].size(); ++i) to[i] = static_cast<float>(sums_[g][i] / count);
-    } else if (plan.slots[slot].dtype == DType::f64) {
-      auto* to = reinterpret_cast<double*>(last_->pointers[slot]);
-      for (size_t i = 0; i < sums_[g].size(); ++i) to[i] = sums_[g][i] / count;
-    } else {
-      throw Error(
-          fmt::format("gradients of type {} can't be accumulated", name(plan.slots[slot].dtype)));
-    }
+  for (size_t g = 0; g < accumulation_->sums.size(); ++g) {
+    const SlotIndex slot = plan.gradients[g];
+    write_mean(plan.slots[static_cast<size_t>(slot)], accumulation_->sums[g], accumulation_->total,
+               at(*last_, slot));
   }
   run_actions(plan.update, {.pointers = last_->pointers.data(), .random = &random});
-  tame_ &= has_tame_settings(*last_);
+  accumulation_->tame &= has_tame_settings(*last_);
   reserve_tiles(plan.tile_registers);
   return outputs_of(*last_, {true});
 }
 
 std::string Program::explain() const {
   if (!last_) return "nothing has been run yet\n";
-  if (!last_->plan) return "shapes depend on data: every node runs on the reference kernels\n";
+  if (!last_->plan) return "some values are no tensors: every node runs on the reference kernels\n";
   const Plan& plan = *last_->plan;
   double total = 1e-30;
   for (const auto* actions : {&plan.micro, &plan.update, &plan.commit}) {
@@ -342,6 +418,11 @@ std::string Program::explain() const {
   list("micro", plan.micro);
   list("update", plan.update);
   list("commit", plan.commit);
+  if (plan.rest) {
+    text += fmt::format("then {} nodes one by one, since shapes depend on data, and\n",
+                        plan.rest->dynamic.graph->nodes().size());
+    text += plan.rest->program->explain();
+  }
   return text;
 }
 

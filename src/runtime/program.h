@@ -21,6 +21,8 @@ class Program {
  public:
   /// `step.training[0].update_bindings`, where there is one, says what a run writes to the state.
   explicit Program(Model step, const StepCut& cut = {});
+  ~Program();
+  Program(Program&&) noexcept;
 
   /// Runs all of it, then applies the bindings, all at once. Gives the graph's outputs, but for
   /// those that are bound: they are in the state then.
@@ -38,7 +40,8 @@ class Program {
   /// Runs the micro part, adds its gradients to those of the runs before it, and applies the
   /// bindings that belong to each batch. Gives the outputs that are known then.
   TensorMap run_micro(const TensorMap& inputs, State& state, const eval::RandomKey& random = {});
-  /// Computes the update part with the mean of the gradients that were added up, for commit().
+  /// Computes the update part with the mean of the gradients that were added up, for commit():
+  /// weighted by the number of examples where the micro-batches differ in it.
   /// Gives the outputs that were not known before.
   TensorMap compute_update(const State& state, const eval::RandomKey& random = {});
 
@@ -53,9 +56,37 @@ class Program {
   const PlanCache& plans() const { return plans_; }
 
  private:
+  /// Gradients of micro-batches that were added up, whatever plans they came from.
+  struct Accumulation {
+    std::vector<std::vector<double>> sums;
+    double total = 0;      // of the weights
+    int64_t examples = 0;  // of the first micro-batch
+    bool tame = true;      // no gradient is out of the ordinary
+
+    /// The weight of a micro-batch of so many examples, next to the first one's.
+    double weigh(int64_t of_this) {
+      if (total == 0) examples = of_this;
+      const bool known = examples > 0 && of_this > 0;
+      const double weight =
+          known ? static_cast<double>(of_this) / static_cast<double>(examples) : 1;
+      total += weight;
+      return weight;
+    }
+  };
+
+  /// What follows in another program's step, once the shapes are there.
+  Program(Model rest, PlanRequest request, std::shared_ptr<Accumulation> accumulation);
+
   void check(const TensorMap& inputs) const;
+  Model specialized(const TensorMap& inputs) const;
   BoundPlan& bound_for(const TensorMap& inputs, const State& state);
   std::unique_ptr<Plan> plan_for(const TensorMap& inputs, const State& state) const;
+  std::unique_ptr<Plan> plan_regions(const Model& step, const State& state) const;
+  /// Goes on where the plan ends; gives the program that has the rest of the step.
+  Program& run_on(BoundPlan& bound, const TensorMap& inputs, const State& state,
+                  const eval::RandomKey& random);
+  TensorMap run_micro(const TensorMap& inputs, State& state, const eval::RandomKey& random,
+                      int64_t examples);
   void bind(BoundPlan& bound, const TensorMap* inputs, const State& state);
   TensorMap interpret(const TensorMap& inputs, const State& state, const eval::RandomKey& random);
 
@@ -65,9 +96,8 @@ class Program {
   PlanCache plans_;
   BoundPlan* last_ = nullptr;
   Buffer arena_;
-  std::vector<std::vector<double>> sums_;  // of the gradients of micro-batches
-  int64_t micro_batches_ = 0;
-  bool tame_ = true;     // no gradient is out of the ordinary
+  std::shared_ptr<Accumulation> accumulation_ = std::make_shared<Accumulation>();
+  bool is_rest_ = false;
   TensorMap new_state_;  // computed node by node, and not yet applied
 };
 

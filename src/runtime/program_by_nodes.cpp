@@ -1,6 +1,7 @@
-// Steps whose shapes depend on data.
+// Steps that no plan can hold.
 
 #include "eval/interpreter.h"
+#include "runtime/continuation.h"
 #include "runtime/finite.h"
 #include "runtime/program.h"
 
@@ -12,7 +13,9 @@ TensorMap Program::interpret(const TensorMap& inputs, const State& state,
   eval::Environment environment;
   for (const Value* input : step_.graph->inputs()) {
     const auto given = inputs.find(input->name());
-    if (given != inputs.end()) environment.emplace(input, given->second);
+    if (given == inputs.end()) continue;
+    environment.emplace(input,
+                        to_plain(given->second, layout_of(request_.input_layouts, input->name())));
   }
   for (const Value* initializer : step_.graph->initializers()) {
     if (state.has(initializer->name())) {
@@ -44,7 +47,7 @@ TensorMap Program::interpret(const TensorMap& inputs, const State& state,
                        .advice = binding.advice});
     new_state_.emplace(binding.target, tensor);
   }
-  tame_ = true;
+  accumulation_->tame = true;
   return outputs;
 }
 

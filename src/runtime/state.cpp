@@ -49,6 +49,20 @@ Tensor State::get(std::string_view name) const {
   return Tensor::from_bytes(entry.dtype, entry.dims, std::move(bytes));
 }
 
+Tensor State::view(std::string_view name) const {
+  const Entry& entry = find(name);
+  return Tensor::view(entry.dtype, entry.dims, {entry.buffer.data(), entry.buffer.size()}, nullptr);
+}
+
+bool State::owns(const Tensor& tensor) const {
+  if (tensor.dtype() == DType::string) return false;
+  const std::byte* at = tensor.bytes().data();
+  return std::ranges::any_of(entries_, [&](const auto& each) {
+    const Buffer& buffer = each.second.buffer;
+    return at >= buffer.data() && at < buffer.data() + buffer.size();
+  });
+}
+
 void State::require(std::string_view name, DType dtype, std::span<const int64_t> dims) const {
   const Entry& entry = find(name);
   if (dtype == entry.dtype && std::ranges::equal(dims, entry.dims)) return;

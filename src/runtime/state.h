@@ -25,6 +25,10 @@ class State {
   std::vector<std::string> names() const;
 
   Tensor get(std::string_view name) const;
+  /// The tensor without a copy, for as long as nobody changes it.
+  Tensor view(std::string_view name) const;
+  /// Whether the tensor's bytes are the state's own.
+  bool owns(const Tensor& tensor) const;
   /// Throws Error where there is no such tensor, or `value` is of another type or shape.
   void set(std::string_view name, const Tensor& value);
 
