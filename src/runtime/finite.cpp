@@ -24,7 +24,8 @@ bool is_tame_as(const std::byte* elements, int64_t count) {
   std::atomic<bool> tame = true;
   parallel_for(count, 0.1, [&](int64_t first, int64_t last) {
     bool all = true;
-    for (int64_t i = first; i < last; ++i) all &= std::fabs(x[i]) <= T{1e12};  // false for a NaN
+    for (int64_t i = first; i < last; ++i)
+      all &= std::fabs(x[i]) <= T{kModerate};  // false for a NaN
     if (!all) tame = false;
   });
   return tame;
@@ -39,7 +40,7 @@ bool is_tame(DType dtype, std::span<const int64_t> dims, const std::byte* elemen
   if (!is_float(dtype)) return true;
   const Tensor tensor = view_of(dtype, dims, elements);
   for (int64_t i = 0; i < count; ++i) {
-    if (!(std::fabs(tensor.number(i)) <= 1e12)) return false;
+    if (!(std::fabs(tensor.number(i)) <= kModerate)) return false;
   }
   return true;
 }

@@ -9,8 +9,10 @@
 
 namespace onward {
 
-/// Whether all elements are numbers of at most 1e12: no sum or product of a few of them leaves
-/// the range of float32.
+/// No sum or product of a few numbers of at most this size leaves the range of float32.
+inline constexpr double kModerate = 1e12;
+
+/// Whether all elements are numbers of at most kModerate.
 bool is_tame(DType dtype, std::span<const int64_t> dims, const std::byte* elements);
 
 /// A tensor that should be finite; with `old`, at least where the old one was.

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "eval/kernel.h"
 #include "ir/model.h"
 #include "passes/passes.h"
+#include "runtime/commit_bounds.h"
 
 namespace onward {
 
@@ -33,6 +36,8 @@ using SlotIndex = int32_t;
 struct Run {
   std::byte* const* pointers;
   const eval::RandomKey* random;
+  /// Where given: set where a loop over tiles writes a number that is not moderate.
+  std::atomic<bool>* immoderate = nullptr;
 
   template <typename T>
   T* at(SlotIndex slot) const {
@@ -80,6 +85,14 @@ struct Plan {
     SlotIndex from, to;
     size_t bytes;
     bool of_batch = false;  // after each micro-batch, before the next one reads it
+    bool late = false;      // the commit computes it
+  };
+  /// What the commit computes with: gradients, state, and else (rates, decays).
+  struct Operand {
+    enum class Kind : uint8_t { gradient, state, other };
+    Kind kind;
+    SlotIndex slot = -1;
+    std::optional<size_t> update = {};  // of state: the result that is its new value
   };
   /// A value that must be finite, at least where the state that it is for is.
   struct Finite {
@@ -97,8 +110,9 @@ struct Plan {
   std::vector<Result> outputs;
   std::vector<Finite> finite;  // looked at before the state is written
   std::vector<SlotIndex> gradients;
-  std::vector<SlotIndex> tame;      // a byte for each gradient: what is_tame() says of it
-  std::vector<SlotIndex> settings;  // small operands of the commit: rates, decays
+  std::vector<SlotIndex> tame;    // a byte for each gradient: what is_tame() says of it
+  std::vector<Operand> operands;  // of the commit
+  CommitBounds bounds;
   size_t arena_bytes = 0;
   size_t tile_registers = 0;  // the most that an action of the commit uses
   /// Where shapes depend on data, the plan ends before the step does.

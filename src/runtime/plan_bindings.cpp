@@ -112,8 +112,11 @@ void PlanBuilder::add_copies() {
     const auto kept = kept_.find(&source);
     const SlotIndex from = kept != kept_.end() ? kept->second : read(source, Layout::plain);
     const SlotIndex to = state_slot(source, binding.target);
-    plan_.copies.push_back(
-        {from, to, plan_.slots[static_cast<size_t>(to)].bytes, binding_of_batch_[i]});
+    plan_.copies.push_back({.from = from,
+                            .to = to,
+                            .bytes = plan_.slots[static_cast<size_t>(to)].bytes,
+                            .of_batch = binding_of_batch_[i],
+                            .late = kept == kept_.end()});
   }
 }
 

@@ -154,7 +154,7 @@ void PlanBuilder::end_parts(size_t position) {
   if (position == commit_begin_) {
     add_outputs(true);
     keep_sources(false);
-    find_settings();
+    find_operands();
     actions_ = &plan_.commit;
   }
 }
@@ -226,16 +226,44 @@ void PlanBuilder::scan_gradients() {
   }
 }
 
-/// With these and the gradients within bounds, what the commit computes stays within bounds.
-void PlanBuilder::find_settings() {
-  std::unordered_set<const Value*> found;
-  for (size_t i = commit_begin_; i < order_.size(); ++i) {
-    for (const Value* input : order_[i]->inputs()) {
-      if (!input || !is_float(input->type.dtype)) continue;
-      if (input->producer() && position_.at(input->producer()) >= commit_begin_) continue;
-      if (!is_small(*input) || !found.insert(input).second) continue;
-      plan_.settings.push_back(read(*input, Layout::plain));
+/// What the commit computes with, and what it makes of it.
+void PlanBuilder::find_operands() {
+  using Kind = Plan::Operand::Kind;
+  std::unordered_set<const Value*> gradients;
+  for (const size_t index : request_.gradients) gradients.insert(graph_.outputs()[index]);
+  const std::span<const Node* const> commit = std::span(order_).subspan(commit_begin_);
+  std::unordered_map<const Value*, size_t> places;  // operands first, then results
+  std::unordered_map<std::string, size_t> states;
+  for (const Node* node : commit) {
+    for (const Value* input : node->inputs()) {
+      if (!input || (input->producer() && position_.at(input->producer()) >= commit_begin_))
+        continue;
+      if (!places.emplace(input, plan_.operands.size()).second) continue;
+      if (gradients.contains(input)) {
+        plan_.operands.push_back({.kind = Kind::gradient});
+        continue;
+      }
+      if (is_state(*input)) states.emplace(input->name(), plan_.operands.size());
+      plan_.operands.push_back({.kind = is_state(*input) ? Kind::state : Kind::other,
+                                .slot = read(*input, Layout::plain)});
     }
+  }
+  plan_.bounds.operands = plan_.operands.size();
+  for (const Node* node : commit) {
+    const Value& output = *node->output(0);
+    CommitBounds::Result result{.rule = find_range_rule(node->op), .dtype = output.type.dtype};
+    for (const Value* input : node->inputs()) {
+      if (input) result.operands.push_back(places.at(input));
+    }
+    places.emplace(&output, plan_.bounds.operands + plan_.bounds.results.size());
+    plan_.bounds.results.push_back(std::move(result));
+  }
+  for (const auto& binding : request_.bindings) {
+    const auto source = places.find(graph_.outputs()[binding.output]);
+    const auto target = states.find(binding.target);
+    if (source == places.end() || target == states.end()) continue;
+    if (source->second < plan_.bounds.operands) continue;
+    plan_.operands[target->second].update = source->second - plan_.bounds.operands;
   }
 }
 

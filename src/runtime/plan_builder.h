@@ -50,7 +50,7 @@ class PlanBuilder {
   void add_outputs(bool of_update);
   bool is_after_micro(const Value& value) const;
   void scan_gradients();
-  void find_settings();
+  void find_operands();
   void keep_sources(bool of_batch);
   void add_copies();
   SlotIndex state_slot(const Value& source, const std::string& target);

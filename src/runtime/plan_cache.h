@@ -17,6 +17,9 @@ struct BoundPlan {
   std::vector<std::byte*> pointers;
   const State* state = nullptr;
   const std::byte* arena = nullptr;
+  /// Where the operands of the commit lay after the state's change number `known_at`.
+  std::vector<std::optional<Range>> known;
+  uint64_t known_at = 0;
   int64_t runs = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 
@@ -72,13 +73,6 @@ bool has_tame_gradients(const BoundPlan& bound) {
   });
 }
 
-bool has_tame_settings(const BoundPlan& bound) {
-  return std::ranges::all_of(bound.plan->settings, [&](SlotIndex slot) {
-    const SlotInfo& info = bound.plan->slots[static_cast<size_t>(slot)];
-    return is_tame(info.dtype, info.dims, at(bound, slot));
-  });
-}
-
 TensorMap outputs_of(const BoundPlan& bound, std::initializer_list<bool> of_update) {
   TensorMap outputs;
   for (const Plan::Result& output : bound.plan->outputs) {
@@ -141,6 +135,22 @@ void run_copies(const BoundPlan& bound, Copies which) {
   for (const Plan::Copy& copy : bound.plan->copies) {
     if (which == Copies::of_batches && !copy.of_batch) continue;
     std::memcpy(at(bound, copy.to), at(bound, copy.from), copy.bytes);
+  }
+}
+
+/// What was computed before the commit and is copied to the state can be looked at before, too. A
+/// constant is what the file says, even where that is infinite.
+void refuse_copies_not_finite(const BoundPlan& bound) {
+  for (const Plan::Copy& copy : bound.plan->copies) {
+    const SlotInfo& info = bound.plan->slots[static_cast<size_t>(copy.to)];
+    const SlotInfo& from = bound.plan->slots[static_cast<size_t>(copy.from)];
+    if (copy.late || copy.of_batch || !is_float(info.dtype)) continue;
+    if (from.home == SlotInfo::Home::constant) continue;
+    refuse_not_finite({.name = info.name,
+                       .dtype = info.dtype,
+                       .dims = info.dims,
+                       .elements = at(bound, copy.from),
+                       .old = at(bound, copy.to)});
   }
 }
 
@@ -272,6 +282,7 @@ void Program::bind(BoundPlan& bound, const TensorMap* inputs, const State& state
       at = const_cast<std::byte*>(slot.constant.bytes().data());
     }
   }
+  if (bound.state != &state) bound.known_at = 0;
   bound.state = &state;
   bound.arena = arena_.data();
 }
@@ -310,31 +321,74 @@ TensorMap Program::compute(const TensorMap& inputs, const State& state,
     return rest.compute(bound.plan->rest->inputs, state, random);
   }
   require_finite(bound);
-  bool& tame = accumulation_->tame;
-  tame = has_tame_gradients(bound);
+  accumulation_->tame = has_tame_gradients(bound);
   run_actions(bound.plan->update, run);
-  tame &= has_tame_settings(bound);
   reserve_tiles(bound.plan->tile_registers);
   return outputs_of(bound, {false, true});
 }
 
+/// Where the results of the commit will lie; nothing where one may not be finite.
+std::optional<std::vector<Range>> Program::bounds_of_commit(const State& state) {
+  BoundPlan& bound = *last_;
+  const Plan& plan = *bound.plan;
+  if (bound.known_at != state.changes()) bound.known.assign(plan.operands.size(), std::nullopt);
+  std::vector<Range> ranges;
+  for (size_t i = 0; i < plan.operands.size(); ++i) {
+    const Plan::Operand& operand = plan.operands[i];
+    if (operand.kind == Plan::Operand::Kind::gradient) {
+      ranges.push_back(kModerateRange);
+      continue;
+    }
+    const SlotInfo& slot = plan.slots[static_cast<size_t>(operand.slot)];
+    const bool may_change =
+        operand.kind == Plan::Operand::Kind::other && slot.home != SlotInfo::Home::constant;
+    if (may_change || !bound.known[i]) {
+      bound.known[i] = find_range(slot.dtype, slot.dims, at(bound, operand.slot));
+    }
+    if (!bound.known[i]) return std::nullopt;
+    ranges.push_back(*bound.known[i]);
+  }
+  return plan.bounds.results_of(std::move(ranges));
+}
+
+/// Writes what can't but be finite, and keeps in mind what is known of it.
+void Program::commit_bounded(const State& state, const std::vector<Range>& results) {
+  BoundPlan& bound = *last_;
+  const Plan& plan = *bound.plan;
+  const eval::RandomKey none;
+  std::atomic<bool> immoderate = false;
+  run_actions(bound.plan->commit,
+              {.pointers = bound.pointers.data(), .random = &none, .immoderate = &immoderate});
+  run_copies(bound, Copies::all);
+  state.note_change();
+  if (immoderate) return;  // the next commit looks at all of it
+  for (size_t i = 0; i < plan.operands.size(); ++i) {
+    if (plan.operands[i].kind != Plan::Operand::Kind::state) continue;
+    if (const auto update = plan.operands[i].update) {
+      bound.known[i] = Range{results[*update].low >= 0 ? 0 : -kModerate, kModerate};
+    } else if (!plan.copies.empty()) {
+      bound.known[i].reset();
+    }
+  }
+  bound.known_at = state.changes();
+}
+
 void Program::commit(State& state) {
   if (last_->plan && last_->plan->rest) return last_->plan->rest->program->commit(state);
-  const auto write = [&] {
-    if (!last_->plan) {
-      for (const auto& [name, tensor] : new_state_) state.set(name, tensor);
-      new_state_.clear();
-      return;
-    }
-    const eval::RandomKey none;
-    run_actions(last_->plan->commit, {.pointers = last_->pointers.data(), .random = &none});
-    // Statistics of micro-batches are copied once more, the last ones.
-    run_copies(*last_, Copies::all);
-  };
-  if (accumulation_->tame) return write();
+  if (!last_->plan) {
+    for (const auto& [name, tensor] : new_state_) state.set(name, tensor);
+    new_state_.clear();
+    return;
+  }
+  refuse_copies_not_finite(*last_);
+  const auto bounds = accumulation_->tame ? bounds_of_commit(state) : std::nullopt;
+  if (bounds) return commit_bounded(state, *bounds);
   StateUndo undo(state);
   undo.keep(targets_);
-  write();
+  const eval::RandomKey none;
+  run_actions(last_->plan->commit, {.pointers = last_->pointers.data(), .random = &none});
+  run_copies(*last_, Copies::all);
+  state.note_change();
   for (const std::string& name : targets_) {
     const Tensor now = state.view(name);
     refuse_not_finite({.name = name,
@@ -377,6 +431,7 @@ TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::
   }
   TensorMap outputs = outputs_of(bound, {false});
   run_copies(bound, Copies::of_batches);
+  state.note_change();
   return outputs;
 }
 
@@ -391,7 +446,6 @@ TensorMap Program::compute_update(const State& state, const eval::RandomKey& ran
                at(*last_, slot));
   }
   run_actions(plan.update, {.pointers = last_->pointers.data(), .random = &random});
-  accumulation_->tame &= has_tame_settings(*last_);
   reserve_tiles(plan.tile_registers);
   return outputs_of(*last_, {true});
 }

@@ -88,6 +88,8 @@ class Program {
   TensorMap run_micro(const TensorMap& inputs, State& state, const eval::RandomKey& random,
                       int64_t examples);
   void bind(BoundPlan& bound, const TensorMap* inputs, const State& state);
+  std::optional<std::vector<Range>> bounds_of_commit(const State& state);
+  void commit_bounded(const State& state, const std::vector<Range>& results);
   TensorMap interpret(const TensorMap& inputs, const State& state, const eval::RandomKey& random);
 
   Model step_;

@@ -75,10 +75,12 @@ void State::require(std::string_view name, DType dtype, std::span<const int64_t>
 void State::set(std::string_view name, const Tensor& value) {
   require(name, value.dtype(), value.dims());
   if (value.bytes().empty()) return;
+  note_change();
   std::memcpy(data(name), value.bytes().data(), value.bytes().size());
 }
 
 StateUndo::~StateUndo() {
+  if (!kept_.empty()) state_.note_change();
   for (const auto& [name, buffer] : kept_) {
     std::memcpy(state_.data(name), buffer.data(), buffer.size());
   }

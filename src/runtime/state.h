@@ -37,6 +37,9 @@ class State {
 
   /// Where the elements are, for as long as the state lives: row-major, packed.
   std::byte* data(std::string_view name) const { return find(name).buffer.data(); }
+  /// Whoever writes there says so, for those who remember something of what was there.
+  void note_change() const { ++changes_; }
+  uint64_t changes() const { return changes_; }
   size_t bytes(std::string_view name) const { return find(name).buffer.size(); }
 
  private:
@@ -48,6 +51,7 @@ class State {
   const Entry& find(std::string_view name) const;
 
   std::map<std::string, Entry, std::less<>> entries_;
+  mutable uint64_t changes_ = 1;
 };
 
 /// Puts back what it kept of a state, unless it is told that all went well: for work that writes

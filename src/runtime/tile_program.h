@@ -20,6 +20,7 @@ struct TileProgram {
     SlotIndex slot;
     size_t element;
     int reg;
+    TileFunction is_moderate = nullptr;  // of floats
   };
   /// Registers are numbered: first the sources, then tiles of memory.
   struct Instruction {

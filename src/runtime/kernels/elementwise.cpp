@@ -167,7 +167,10 @@ class GroupPlan {
       const SlotIndex slot = builder_.write(result, layout_);
       writes_.push_back(slot);
       program_.targets.push_back(
-          {.slot = slot, .element = static_cast<size_t>(bits(to)) / 8, .reg = out});
+          {.slot = slot,
+           .element = static_cast<size_t>(bits(to)) / 8,
+           .reg = out,
+           .is_moderate = find_tile_function("is moderate", to, DType::boolean)});
       program_.cost += 0.2;
     } else {
       kept_[&result] = out;
