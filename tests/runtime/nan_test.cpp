@@ -9,6 +9,8 @@
 #include "eval/interpreter.h"
 #include "format/load.h"
 #include "infer/infer.h"
+#include "ir/copy.h"
+#include "tests/runtime/both_ways.h"
 #include "train/trainer.h"
 
 namespace onward {
@@ -47,6 +49,44 @@ TEST(NotANumber, StaysOne) {
       const auto at = reference.size() == 2 ? static_cast<int64_t>(place) : int64_t{0};
       EXPECT_TRUE(std::isnan(reference.number(at))) << nodes << " " << place;
       EXPECT_TRUE(std::isnan(planned.number(at))) << nodes << " " << place << ", planned";
+    }
+  }
+}
+
+struct NaNDerivative {
+  const char* nodes;
+  double derivative;
+};
+
+const NaNDerivative kDerivatives[] = {
+    {"y = Relu(x)", 0},
+    {"y = LeakyRelu<alpha = 0.25>(x)", 0.25},
+    {"y = Clip(x, zero, one)", 1},
+    {"y = Abs(x)", kNaN},
+};
+
+TEST(NotANumber, HasTheSameDerivativeOnAllKernels) {
+  for (const auto& [nodes, derivative] : kDerivatives) {
+    for (const char* const type : {"float", "double"}) {
+      const Model step = step_of(parse_text(fmt::format(
+          R"(<ir_version: 10, opset_import: ["" : 20, "ai.onnx.preview.training" : 1]>
+g ({0}[600] x) => ({0}[600] y) <{0} one = {{1}}, {0} zero = {{0}}> {{ {1} }}
+training_info {{ algorithm a () => ({0}[600] dx) {{
+  loss = ReduceSum<keepdims = 0>(y)
+  dx = ai.onnx.preview.training.Gradient<xs = ["x"], y = "loss">(x)
+}} }})",
+          type, nodes)));
+      const Tensor x = std::string_view(type) == "float"
+                           ? Tensor::of<float>({600}, std::vector<float>(600, NAN))
+                           : Tensor::of<double>({600}, std::vector<double>(600, kNaN));
+      for (const Outcome& run : {interpreted(step, {{"x", x}}), planned(copy(step), {{"x", x}})}) {
+        ASSERT_EQ(run.refusal, "") << nodes;
+        for (int64_t i = 0; i < 600; ++i) {
+          const double given = run.outputs.at("dx").number(i);
+          EXPECT_TRUE(given == derivative || (std::isnan(given) && std::isnan(derivative)))
+              << nodes << " of " << type << ": " << given;
+        }
+      }
     }
   }
 }
