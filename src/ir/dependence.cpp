@@ -17,12 +17,14 @@ bool lies_in(const Graph* graph, const Graph* around) {
 }
 
 void add_outer_reads(const Graph& graph, const Graph& outermost, std::vector<Value*>& reads) {
+  const auto add = [&](Value* value) {
+    if (value && !lies_in(&value->graph(), &outermost)) reads.push_back(value);
+  };
   for (const auto& node : graph.nodes()) {
-    for (Value* input : node->inputs()) {
-      if (input && !lies_in(&input->graph(), &outermost)) reads.push_back(input);
-    }
+    for (Value* input : node->inputs()) add(input);
     for (const Graph* subgraph : node->subgraphs()) add_outer_reads(*subgraph, outermost, reads);
   }
+  for (Value* output : graph.outputs()) add(output);
 }
 
 /// Walks from a value to what it is computed from; `passes(node, input)` says which inputs to
@@ -49,13 +51,7 @@ ValueSet dependents(const Value* target, const Graph& graph) {
   for (const Graph* each = &graph; each; each = each->inside()) chain.push_back(each);
   ValueSet found = {target};
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
-    for (const auto& node : (*each)->nodes()) {  // in order: what a node reads comes before it
-      const auto reads = all_reads(*node);
-      const bool depends = std::any_of(reads.begin(), reads.end(),
-                                       [&](const Value* read) { return found.contains(read); });
-      if (!depends) continue;
-      for (const auto& output : node->outputs()) found.insert(output.get());
-    }
+    found = with_results(**each, std::move(found));
   }
   return found;
 }
@@ -87,6 +83,17 @@ std::vector<Value*> all_reads(const Node& node) {
     }
   }
   return reads;
+}
+
+ValueSet with_results(const Graph& graph, ValueSet values) {
+  for (const auto& node : graph.nodes()) {  // in order: what a node reads comes before it
+    const auto reads = all_reads(*node);
+    if (std::ranges::none_of(reads, [&](const Value* v) { return values.contains(v); })) continue;
+    for (const auto& output : node->outputs()) {
+      if (output) values.insert(output.get());
+    }
+  }
+  return values;
 }
 
 bool stops_gradient(const Node& node, size_t input) {

@@ -16,6 +16,9 @@ std::vector<Value*> outer_reads(const Node& node);
 /// it, and for Gradient the value that it differentiates.
 std::vector<Value*> all_reads(const Node& node);
 
+/// These values and all that is computed from them in `graph`.
+ValueSet with_results(const Graph& graph, ValueSet values);
+
 /// Whether no gradient passes that input of the operator: by the standard's tags, but for inputs
 /// that these take for settings and results follow all the same (Clip's limits, class weights).
 bool stops_gradient(const Node& node, size_t input);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/dependence.h"
 #include "ir/memory_limit.h"
 #include "onward/error.h"
 #include "runtime/continuation.h"
@@ -17,18 +18,6 @@ namespace {
 
 size_t bytes_of(DType dtype, std::span<const int64_t> dims) {
   return static_cast<size_t>(checked_bytes(dtype, dims));
-}
-
-/// The values that a set of values is computed from, or that are computed from it.
-std::unordered_set<const Value*> computed_from(const Graph& graph,
-                                               std::unordered_set<const Value*> values) {
-  for (const auto& node : graph.nodes()) {
-    if (std::ranges::none_of(node->inputs(), [&](const Value* v) { return values.contains(v); })) {
-      continue;
-    }
-    for (const auto& output : node->outputs()) values.insert(output.get());
-  }
-  return values;
 }
 
 /// Rates, decays, counts: what an update of any size is computed with.
@@ -66,8 +55,8 @@ void PlanBuilder::order_nodes() {
   std::unordered_set<const Value*> gradients, given;
   for (const size_t index : request_.gradients) gradients.insert(graph_.outputs()[index]);
   for (const auto& each : request_.outputs) given.insert(graph_.outputs()[each.output]);
-  const auto from_inputs = computed_from(graph_, inputs);
-  auto from_gradients = computed_from(graph_, gradients);
+  const auto from_inputs = with_results(graph_, inputs);
+  auto from_gradients = with_results(graph_, gradients);
   for (const Value* gradient : gradients) from_gradients.erase(gradient);
 
   std::unordered_set<const Node*> micro;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "eval/interpreter.h"
+#include "ir/dependence.h"
 #include "onward/error.h"
 #include "passes/passes.h"
 #include "runtime/program.h"
@@ -31,28 +32,6 @@ Value* find_computed(const Graph& graph, const std::string& name) {
   return nullptr;
 }
 
-bool reads_any(const Node& node, const std::unordered_set<const Value*>& values) {
-  return std::ranges::any_of(node.inputs(), [&](const Value* v) { return values.contains(v); }) ||
-         std::ranges::any_of(node.subgraphs(), [&](const Graph* subgraph) {
-           return std::ranges::any_of(subgraph->outputs(),
-                                      [&](const Value* v) { return values.contains(v); }) ||
-                  std::ranges::any_of(subgraph->nodes(),
-                                      [&](const auto& inner) { return reads_any(*inner, values); });
-         });
-}
-
-/// These values and all that is computed from them.
-std::unordered_set<const Value*> with_results(const Graph& graph,
-                                              std::unordered_set<const Value*> values) {
-  for (const auto& node : graph.nodes()) {
-    if (!reads_any(*node, values)) continue;
-    for (const auto& output : node->outputs()) {
-      if (output) values.insert(output.get());
-    }
-  }
-  return values;
-}
-
 std::string advice_for(const Value& target) {
   const bool is_variance = std::ranges::any_of(target.uses(), [&](const Use& use) {
     return use.node->op == "BatchNormalization" && use.node->input(4) == &target;
@@ -65,7 +44,7 @@ std::string advice_for(const Value& target) {
 Program::Program(Model step, const StepCut& cut) : step_(std::move(step)) {
   Graph& graph = *step_.graph;
   const size_t named = graph.outputs().size();
-  std::unordered_set<const Value*> gradients;
+  ValueSet gradients;
   for (const std::string& name : cut.gradients) {
     Value* gradient = find_computed(graph, name);
     if (!gradient) throw Bug(fmt::format("there is no value '{}' to cut the step at", name));
