@@ -69,10 +69,30 @@ std::optional<int64_t> kernel_size(const Operands& o, Kind kind, size_t spatial)
   return kind == Kind::pooling ? std::nullopt : o.dim(1, spatial + 2);
 }
 
+/// Padding that covers an input of no elements with no windows: where these leave gaps, the
+/// standard's inference counts one all the same.
+std::optional<Refusal> check_cover(const Operands& o, Kind kind, size_t spatial) {
+  const Integers dilations = list_or(o.node(), "dilations", spatial, 1);
+  const Integers strides = list_or(o.node(), "strides", spatial, 1);
+  for (size_t d = 0; d < spatial; ++d) {
+    const auto kernel = kernel_size(o, kind, d);
+    if (o.dim(0, d + 2) != 0 || !kernel || *kernel > kLargest) continue;
+    const int64_t reach = (*kernel - 1) * dilations[d] + 1;
+    if (strides[d] <= reach) continue;
+    return Refusal{
+        "shape", o.node().input(0)->name(),
+        fmt::format("spatial dimension {} is empty: there is no telling how many windows "
+                    "of {} with strides of {} cover it",
+                    d, reach, strides[d])};
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> check_fit(const Operands& o, Kind kind, size_t spatial) {
   const Node& node = o.node();
   const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
-  if (kind == Kind::transposed || auto_pad.starts_with("SAME")) return std::nullopt;
+  if (kind == Kind::transposed) return std::nullopt;
+  if (auto_pad.starts_with("SAME")) return check_cover(o, kind, spatial);
   const Integers dilations = list_or(node, "dilations", spatial, 1);
   Integers pads = list_or(node, "pads", 2 * spatial, 0);
   if (auto_pad == "VALID") pads.assign(2 * spatial, 0);

@@ -24,6 +24,7 @@ constexpr int64_t kMinOpset = 17;
 constexpr Pass kPasses[] = {
     {"fold-constants", fold_constants},    // the shapes that rules compute with become numbers
     {"settle-shapes", settle_shapes},      // so that a batch of any size needs no computed ones
+    {"settle-windows", settle_windows},    // so that all runtimes pad alike
     {"simplify", simplify},                // sums and expands that turned out to do nothing
     {"share-subgraphs", share_subgraphs},  // what rules asked for twice
     {"fuse-transposes", fuse_transposes},  // into the products that read them

@@ -12,6 +12,7 @@ EXPLAINED = [
     (r"^Dropout \(node '.*'\) has no gradient by its input 1", "the mask of Dropout is drawn by the ratio"),
     (r"^no gradient of 'loss' reaches", "an operator on the way has no gradient by nature"),
     (r"^the rank of '.*' must be known\n.*\n.*must declare the shapes", "ranks are declared, where a step is lowered"),
+    (r"the size of '.*' must be known to say its padding", "sizes are declared, where windows leave gaps"),
     (r"can't be lifted: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
     (r"Pool of opset [12]\d can't be lifted: with ceil_mode, .* is not known", "ceil_mode of old opsets needs sizes"),
     (r"Erf of opset (9|1[012]) can't be lifted: .* is of type u?int", "Erf takes integers only up to opset 12"),

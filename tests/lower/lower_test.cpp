@@ -245,5 +245,51 @@ TEST(LowerStep, RefusesWithAReason) {
   }
 }
 
+struct SameCase {
+  const char* size;  // of the image
+  const char* attributes;
+  const char* pads;  // what is written, or the refusal
+};
+
+const SameCase kSame[] = {
+    {"6", "kernel_shape = [1], strides = [3]", "0,0"},
+    {"6", "kernel_shape = [2], strides = [2]", "0,0"},
+    {"7", "kernel_shape = [2], strides = [2]", "0,1"},
+    {"6", "kernel_shape = [2], dilations = [3]", "1,2"},
+    {"S", "kernel_shape = [2], strides = [2]", "left to the runtime"},
+    {"S", "kernel_shape = [2], dilations = [3]", "the size of 'x' must be known"},
+    {"S", "kernel_shape = [1], strides = [3]", "the size of 'x' must be known"},
+};
+
+TEST(Lower, SaysPaddingThatRuntimesReadInSeveralWays) {
+  for (const auto& [size, attributes, pads] : kSame) {
+    const Model model = parse_text(header() + fmt::format(R"(
+model (float[N,1,{}] x) => (float[] y) <float w = {{1}}>
+{{ p = MaxPool<auto_pad = "SAME_UPPER", {}>(x)  y = Mul(p, w) }}
+training_info {{
+  algorithm step () => (float w_new) {{
+    loss = ReduceSum<keepdims = 0>(y)
+    dw = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x"], y = "loss">(w, x)
+    w_new = Sub(w, dw) }}
+  update_binding {{ w <- w_new }}
+}})",
+                                                          size, attributes));
+    std::string written;
+    try {
+      const LoweredStep lowered = lower_step(model, 0, {});
+      for (const auto& node : lowered.model.graph->nodes()) {
+        if (node->op != "MaxPool") continue;
+        const auto* list = node->get<std::vector<int64_t>>("pads");
+        const bool left = node->string_or("auto_pad", "NOTSET") == "SAME_UPPER";
+        written = left ? "left to the runtime" : fmt::format("{}", fmt::join(*list, ","));
+      }
+    } catch (const Error& error) {
+      written = error.what();
+    }
+    EXPECT_NE(written.find(pads), std::string::npos)
+        << size << ", " << attributes << ": " << written;
+  }
+}
+
 }  // namespace
 }  // namespace onward

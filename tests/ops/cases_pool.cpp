@@ -17,6 +17,9 @@ const Case kCases[] = {
     {"MaxPool same",
      "y = MaxPool<kernel_shape = [2, 2], auto_pad = \"SAME_UPPER\">(x)",
      {f64("x", {1, 1, 3, 3})}},
+    {"MaxPool same, strides beyond the window",
+     "y = MaxPool<kernel_shape = [1], strides = [3], auto_pad = \"SAME_LOWER\">(x)",
+     {f64("x", {1, 2, 6})}},
     {"MaxPool column order",
      "y = MaxPool<kernel_shape = [2, 2], storage_order = 1>(x)",
      {f64("x", {1, 2, 4, 4})}},
@@ -49,6 +52,9 @@ const Case kCases[] = {
     {"AveragePool same",
      "y = AveragePool<kernel_shape = [2, 2], auto_pad = \"SAME_LOWER\">(x)",
      {f64("x", {1, 1, 3, 3})}},
+    {"AveragePool same, strides beyond the window",
+     "y = AveragePool<kernel_shape = [1, 2], strides = [3, 4], auto_pad = \"SAME_UPPER\">(x)",
+     {f64("x", {1, 1, 6, 7})}},
     {"GlobalAveragePool", "y = GlobalAveragePool(x)", {f64("x", {2, 3, 4, 5})}},
 };
 

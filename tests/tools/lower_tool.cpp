@@ -70,11 +70,18 @@ void write_case(const Case& tested, Shapes shapes, const fs::path& folder) {
   std::ofstream(folder / "case.json") << description.dump();
 }
 
+/// The padding of these is said in numbers; tests/lower/lower_test.cpp wants a refusal without.
+bool needs_sizes(const Case& tested) {
+  return tested.text.find("SAME_") != std::string::npos &&
+         tested.text.find("strides") != std::string::npos;
+}
+
 void write_cases(const fs::path& folder) {
   int number = 0;
   for (const Case& each : all_cases()) {
     if (!each.error.empty() || !each.has_gradient) continue;
     for (const Shapes shapes : {Shapes::fixed, Shapes::symbolic}) {
+      if (shapes == Shapes::symbolic && needs_sizes(each)) continue;
       write_case(each, shapes, folder / fmt::format("{:04}", number++));
     }
   }
