@@ -33,7 +33,8 @@ REFUSED = {
        for case in ("BatchNormalization between convolutions", "BatchNormalization frozen between convolutions")},
     ("BatchNormalization under a mean", SYMBOLIC):
         "GlobalAveragePool 'y': the rank of its input 'r' is not known; declare the input's shape",
-    **{(case, SYMBOLIC): "Conv 'y': the kernel's shape is not known: 'w'" for case in ("Conv same lower", "Conv same upper")},
+    **{(case, SYMBOLIC): "Conv 'y': the kernel's shape is not known: 'w'"
+       for case in ("Conv same lower", "Conv same upper", "Conv same, strides beyond the window")},
     ("ReduceSum of nothing", SYMBOLIC): "ReduceSum 'y': whether it has axes is only known when it runs",
     **{(case, SYMBOLIC): f"Split '{first}': the size of the dimension that it splits is not known; declare it"
        for case, first in (("Split", "y"), ("Split in part", "z"), ("Split unevenly", "y"),

@@ -11,6 +11,8 @@ REFUSED = {
         "GlobalAveragePool 'y': the rank of its input 'r' is not known; declare the input's shape",
     ("Conv same lower", "inputs of symbolic shapes"): "Conv 'y': the kernel's shape is not known: 'w'",
     ("Conv same upper", "inputs of symbolic shapes"): "Conv 'y': the kernel's shape is not known: 'w'",
+    ("Conv same, strides beyond the window", "inputs of symbolic shapes"):
+        "Conv 'y': the kernel's shape is not known: 'w'",
     ("ReduceSum of nothing", "inputs of symbolic shapes"):
         "ReduceSum 'y': whether it has axes is only known when it runs",
 }
