@@ -180,20 +180,21 @@ std::string torch_split(const Call& c) {
 
 std::string keras_split(const Call& c) {
   if (c.node().outputs().size() == 1) return c.in(0);
+  const int64_t axis = c.int_attribute("axis", 0);
   const auto lengths = split_lengths(c);
-  if (lengths) {
-    // Keras counts where parts begin.
-    std::vector<int64_t> begins(lengths->size());
-    std::partial_sum(lengths->begin(), lengths->end(), begins.begin());
-    begins.pop_back();
-    return fmt::format("ops.split({}, [{}], axis={})", c.in(0), fmt::join(begins, ", "),
-                       c.int_attribute("axis", 0));
+  if (!lengths && c.has(1)) c.ints(1);  // refuses what is only known when it runs
+  if (!lengths) throw Error("the size of the dimension that it splits is not known; declare it");
+  const auto& shape = c.value(0)->type.shape;
+  const auto at = shape ? axis + (axis < 0 ? static_cast<int64_t>(shape->size()) : 0) : 0;
+  if (!shape || !c.dim(0, static_cast<size_t>(at))) {  // Keras would ask for the size
+    return fmt::format("{}({}, {}, {})", c.function("split"), c.in(0), python_tuple(*lengths),
+                       axis);
   }
-  if (c.has(1)) {
-    return fmt::format("ops.split({}, np.cumsum({})[:-1].tolist(), axis={})", c.in(0), c.ints(1),
-                       c.int_attribute("axis", 0));
-  }
-  throw Error("the size of the dimension that it splits is not known; declare it");
+  // Keras counts where parts begin.
+  std::vector<int64_t> begins(lengths->size());
+  std::partial_sum(lengths->begin(), lengths->end(), begins.begin());
+  begins.pop_back();
+  return fmt::format("ops.split({}, [{}], axis={})", c.in(0), fmt::join(begins, ", "), axis);
 }
 
 }  // namespace onward::emit

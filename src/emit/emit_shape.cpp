@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "emit/emitters.h"
 #include "onward/error.h"
@@ -18,6 +19,15 @@ std::string sizes(const Call& c, std::vector<int64_t> shape, SizeOf size_of) {
     sizes.push_back(known ? std::to_string(*known) : size_of(i));
   }
   return fmt::format("{}{}", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
+}
+
+/// Whether the model says how large these dimensions of the first input are.
+bool are_declared(const Call& c, std::span<const int64_t> axes) {
+  const auto& shape = c.value(0)->type.shape;
+  return shape && std::ranges::all_of(axes, [&](int64_t axis) {
+           const auto at = static_cast<size_t>(axis < 0 ? axis + std::ssize(*shape) : axis);
+           return (*shape)[at].value.has_value();
+         });
 }
 
 /// The axes of an Unsqueeze in the order in which they can be added one by one; nothing where the
@@ -141,11 +151,15 @@ std::string torch_squeeze(const Call& c) {
 
 std::string keras_squeeze(const Call& c) {
   if (!c.has(1)) return fmt::format("ops.squeeze({})", c.in(0));
-  const auto axes = c.known(1);
-  if (axes && axes->size() == 1) {
-    return fmt::format("ops.squeeze({}, axis={})", c.in(0), axes->front());
+  const std::string axes = c.ints(1);
+  // Keras's own asks for sizes that are known to be 1.
+  if (!are_declared(c, *c.known(1))) {
+    return fmt::format("{}({}, {})", c.function("squeeze"), c.in(0), axes);
   }
-  return fmt::format("ops.squeeze({}, axis=tuple({}))", c.in(0), c.ints(1));
+  if (c.known(1)->size() == 1) {
+    return fmt::format("ops.squeeze({}, axis={})", c.in(0), c.known(1)->front());
+  }
+  return fmt::format("ops.squeeze({}, axis={})", c.in(0), axes);
 }
 
 std::string torch_transpose(const Call& c) {

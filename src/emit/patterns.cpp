@@ -110,8 +110,8 @@ std::optional<Pattern> layer_norm(const Node& node, const Known&) {
   if (scale->dims().size() + first != shape->size()) return std::nullopt;
   for (size_t d = 0; d < scale->dims().size(); ++d) {
     const auto size = (*shape)[first + d].value;
-    if (size && *size != scale->dims()[d]) return std::nullopt;
-    if (!size && scale->dims()[d] == 1) return std::nullopt;  // may be broadcast
+    // Where it is not declared, the scale may be broadcast; and Keras's layer asks for it.
+    if (size != scale->dims()[d]) return std::nullopt;
   }
   const Value* bias = node.input(2);
   if (bias && (!bias->tensor() || bias->tensor()->dims() != scale->dims())) return std::nullopt;

@@ -78,10 +78,16 @@ def reshape(x, shape):
      R"(
 def reshape(x, shape):
     """A size of 0 is that of x in the same place."""
-    count = shape.shape[0]
     own = ops.cast(ops.convert_to_tensor(ops.shape(x)), shape.dtype)
-    own = ops.concatenate([own, ops.zeros(count, dtype=shape.dtype)])[:count]
+    own = ops.concatenate([own, ops.zeros_like(shape)])[: ops.shape(shape)[0]]
     return ops.reshape(x, ops.where(shape == 0, own, shape))
+)"},
+    {"squeeze", {}, "", R"(
+def squeeze(x, axes):
+    """Without the dimensions `axes`, whose sizes are 1 when it runs."""
+    sizes = ops.shape(x)
+    dropped = [axis % len(sizes) for axis in axes]
+    return ops.reshape(x, [size for axis, size in enumerate(sizes) if axis not in dropped])
 )"},
     {"unsqueeze",
      {},
@@ -121,8 +127,13 @@ def one_hot(indices, depth, values, axis):
     hot = ops.equal(indices, ops.reshape(ops.arange(depth, dtype=indices.dtype), places))
     return ops.where(hot, values[1], values[0])
 )"},
+    {"larger_size", {}, "", R"(
+def larger_size(a, b):
+    """The larger of two sizes, which are numbers, or tensors where only a batch tells them."""
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)
+)"},
     {"pad",
-     {},
+     {"larger_size"},
      R"(
 def pad(x, pads, axes=None, mode="constant", value=0):
     """Adds `pads` before all axes, then after; negative ones cut off."""
@@ -148,24 +159,31 @@ def pad(x, pads, axes=None, mode="constant", value=0):
     """Adds `pads` before all axes, then after; negative ones cut off."""
     axes = range(len(x.shape)) if axes is None else axes
     for i, axis in enumerate(axes):
-        size = x.shape[axis]
-        at = np.arange(-pads[i], size + pads[i + len(axes)])
+        size = ops.shape(x)[axis]
+        at = ops.arange(-pads[i], size + pads[i + len(axes)])
         if mode == "wrap":
             x = ops.take(x, at % size, axis=axis)
         elif mode == "reflect":
-            period = max(2 * (size - 1), 1)
-            x = ops.take(x, (size - 1) - abs((size - 1) - at % period), axis=axis)
+            period = larger_size(2 * (size - 1), 1)
+            x = ops.take(x, (size - 1) - ops.abs((size - 1) - at % period), axis=axis)
         else:
-            x = ops.take(x, at.clip(0, size - 1), axis=axis)
+            x = ops.take(x, ops.clip(at, 0, size - 1), axis=axis)
             if mode == "constant":
                 places = [1] * len(x.shape)
                 places[axis] = -1
-                inside = ((at >= 0) & (at < size)).reshape(places)
+                inside = ops.reshape(ops.logical_and(at >= 0, at < size), places)
                 x = ops.where(inside, x, ops.cast(value, x.dtype))
     return x
 )"},
+    {"split", {}, "", R"(
+def split(x, lengths, axis):
+    """Parts of these lengths."""
+    begins = np.cumsum([0, *lengths]).tolist()
+    before = (slice(None),) * (axis % len(x.shape))
+    return [x[(*before, slice(*ends))] for ends in zip(begins, begins[1:])]
+)"},
     {"take_slices",
-     {},
+     {"larger_size"},
      R"(
 def take_slices(x, starts, ends, axes=None, steps=None):
     """Slices along several axes. Backwards from before the beginning is from the first element."""
@@ -183,13 +201,15 @@ def take_slices(x, starts, ends, axes=None, steps=None):
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     for start, end, axis, step in zip(starts, ends, axes, steps):
-        start = max(start, -x.shape[axis]) if step < 0 else start
-        at = range(*slice(start, end, step).indices(x.shape[axis]))
-        x = ops.take(x, np.array(at, dtype="int64"), axis=axis)
+        size = ops.shape(x)[axis]
+        start, end = (max(-(2**30), min(each, 2**30)) for each in (start, end))
+        start = larger_size(-larger_size(-start, -size), -size)
+        end = larger_size(-larger_size(-end, -size), -size - 1)
+        x = x[(slice(None),) * (axis % len(x.shape)) + (slice(start, end, step),)]
     return x
 )"},
     {"same_pads",
-     {},
+     {"larger_size"},
      R"(
 def same_pads(x, kernel, strides, dilations, lower=False):
     """The pads, before then after, that let windows cover x; the odd one goes behind, or before."""
@@ -204,9 +224,9 @@ def same_pads(x, kernel, strides, dilations, lower=False):
 def same_pads(x, kernel, strides, dilations, lower=False):
     """The pads, before then after, that let windows cover x; the odd one goes behind, or before."""
     totals = []
-    for size, k, stride, dilation in zip(x.shape[1:-1], kernel, strides, dilations):
+    for size, k, stride, dilation in zip(ops.shape(x)[1:-1], kernel, strides, dilations):
         outputs = -(-size // stride)
-        totals.append(max(0, (outputs - 1) * stride + (k - 1) * dilation + 1 - size))
+        totals.append(larger_size(0, (outputs - 1) * stride + (k - 1) * dilation + 1 - size))
     before = [total - total // 2 if lower else total // 2 for total in totals]
     return before + [total - b for total, b in zip(totals, before)]
 )"},
@@ -228,7 +248,7 @@ def pad_same(x, kernel, strides, dilations=None, lower=False, value=0.0):
     return ops.pad(x, widths, constant_values=value)
 )"},
     {"window_slices",
-     {},
+     {"larger_size"},
      R"(
 def window_slices(x, kernel, strides, pads, dilations, ceil_mode, fill, beyond):
     """For each place of a window, what all windows have there.
@@ -260,15 +280,16 @@ def window_slices(x, kernel, strides, pads, dilations, ceil_mode, fill, beyond):
     rank = len(kernel)
     inner, outer, counts = [], [], []
     for d in range(rank):
-        size, before, after = x.shape[d + 1], pads[d], pads[d + rank]
+        size, before, after = ops.shape(x)[d + 1], pads[d], pads[d + rank]
         reach = (kernel[d] - 1) * dilations[d] + 1
         room = size + before + after - reach
         count = (room + strides[d] - 1 if ceil_mode else room) // strides[d] + 1
-        if ceil_mode and (count - 1) * strides[d] >= size + before:
-            count -= 1  # a window that would begin behind x
+        if ceil_mode:  # without a window that would begin behind x
+            behind = larger_size(0, (count - 1) * strides[d] - size - before + 1)
+            count += larger_size(-1, -behind)
         counts.append(count)
         inner.append((before, after))
-        outer.append((0, max(0, (count - 1) * strides[d] - room)))
+        outer.append((0, larger_size(0, (count - 1) * strides[d] - room)))
     x = ops.pad(x, [(0, 0), *inner, (0, 0)], constant_values=fill)
     x = ops.pad(x, [(0, 0), *outer, (0, 0)], constant_values=beyond)
     for place in itertools.product(*(range(k) for k in kernel)):

@@ -60,13 +60,18 @@ ALONG_BATCH = ("Pad ", "Slice steps", "Slice backwards", "Split, ", "Split witho
 
 
 def run_in_graph(folder, feeds):
-    """As `fit` and `predict` do it: traced for batches of any size, then run."""
+    """As `fit` and `predict` do it: traced for batches of any size, and other sizes that the model leaves open; then run."""
     model = module_of(folder).load()
     feeds = [tf.convert_to_tensor(feed) for feed in feeds]
     case = json.loads((folder / "case.json").read_text())
     is_open = not f"{case['case']}, ".startswith(ALONG_BATCH)
-    signature = [tf.TensorSpec([None, *feed.shape[1:]] if is_open and feed.dtype.is_floating and feed.ndim else feed.shape,
-                               feed.dtype) for feed in feeds]
+
+    def sizes(feed):
+        if "symbolic" in case["variant"]:
+            return [None] * feed.ndim
+        return [None, *feed.shape[1:]] if is_open and feed.dtype.is_floating and feed.ndim else feed.shape
+
+    signature = [tf.TensorSpec(sizes(feed), feed.dtype) for feed in feeds]
 
     @tf.function(input_signature=signature, autograph=False)
     def traced(*arguments):
