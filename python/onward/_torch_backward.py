@@ -21,6 +21,20 @@ def refuse_hooks(model, loss):
             raise onward.Error(f"parameter '{name}' has hooks, which an ONNX model can't call: remove them")
 
 
+def refuse_changed_loss(loss):
+    """A loss is known by its class, so that nothing else may change what it gives."""
+    if not isinstance(loss, nn.Module):
+        return
+    what = type(loss).__name__
+    if loss._forward_hooks or loss._forward_pre_hooks:
+        raise onward.Error(f"the loss {what} has forward hooks, which can't be exported: remove them, and compute in the "
+                           "module's forward what they do")
+    if "forward" in vars(loss):
+        raise onward.Error(f"the loss {what} has a forward of its own, which can't be exported: pass {what}() as it is")
+    if nn.modules.module._global_forward_hooks or nn.modules.module._global_forward_pre_hooks:
+        raise onward.Error("all modules have forward hooks, and so has the loss, which can't be exported: remove them")
+
+
 def _custom_function(self, *args, **kwargs):
     name = type(self).__name__.removesuffix("Backward")
     raise onward.Error(f"the forward pass calls {name}, a torch.autograd.Function: its own backward pass would get lost; "

@@ -40,7 +40,8 @@ def _class_weights(weight):
 def _classes(op):
     def classes(loss, reader):
         if getattr(loss, "label_smoothing", 0):
-            raise onward.Error(f"{type(loss).__name__} with label_smoothing={loss.label_smoothing} can't be exported")
+            raise onward.Error(f"{type(loss).__name__} with label_smoothing={loss.label_smoothing} can't be exported: make "
+                               "it without")
         if op == "SoftmaxCrossEntropyLoss" and loss.weight is None and loss.reduction == "mean":
             return {"loss": "softmax_cross_entropy", "ignore_index": loss.ignore_index}
         input_, initializer = _class_weights(loss.weight)
@@ -61,7 +62,7 @@ def _squared_error(loss, reader):
 def _binary(loss, reader):
     for name in ("weight", "pos_weight"):
         if getattr(loss, name) is not None:
-            raise onward.Error(f"BCEWithLogitsLoss with {name} can't be exported")
+            raise onward.Error(f"BCEWithLogitsLoss with {name} can't be exported: make it without")
     if loss.reduction == "mean":
         return {"loss": "bce_with_logits"}
     # max(x, 0) - x z + log(1 + exp(-|x|)), which no large x overflows; by (x + |x|) / 2 the slope at 0 is 1/2 - z

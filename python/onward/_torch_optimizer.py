@@ -1,5 +1,7 @@
 """PyTorch's optimizers and their state as onward.prepare takes them."""
 
+import gc
+
 import numpy
 import torch
 
@@ -14,14 +16,14 @@ def _same_in_all_groups(optimizer):
         for key, value in group.items():
             if value != first.get(key):
                 raise onward.Error(f"the optimizer's parameter groups differ in {key} ({first.get(key)} and {value}): "
-                                   "one training info has one setting for all")
+                                   "one training info has one setting for all, so make them alike")
     return {key: value.item() if isinstance(value, torch.Tensor) else value for key, value in first.items()}
 
 
 def _refuse_settings(kind, settings, *names):
     for name in names:
         if settings.get(name):
-            raise onward.Error(f"{kind} with {name}={settings[name]} can't be exported")
+            raise onward.Error(f"{kind} with {name}={settings[name]} can't be exported: make the optimizer without it")
 
 
 def _sgd(settings):
@@ -50,6 +52,12 @@ OPTIMIZERS = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam("adam"), torch.opti
               torch.optim.Adagrad: _adagrad}
 
 
+def _lowers_on_plateaus(optimizer):
+    """Whether there is a scheduler that leaves no trace in the optimizer it drives."""
+    return any(issubclass(type(each), torch.optim.lr_scheduler.ReduceLROnPlateau) and each.optimizer is optimizer
+               for each in gc.get_objects())
+
+
 def optimizer_settings(optimizer):
     """What onward.prepare is told of the optimizer."""
     kind = type(optimizer)
@@ -58,6 +66,10 @@ def optimizer_settings(optimizer):
         raise onward.Error(f"the optimizer {kind.__name__} can't be exported: it may be {names}")
     settings = _same_in_all_groups(optimizer)
     _refuse_settings(kind.__name__, settings, "amsgrad", "maximize")
+    if _lowers_on_plateaus(optimizer):
+        raise onward.Error(f"ReduceLROnPlateau drives the optimizer {kind.__name__}, and can't be exported: delete the scheduler "
+                           "to go on with the rate as it is now, and set it before a step by "
+                           "trainer.set_state({\"learning_rate\": rate})")
     if any("initial_lr" in group for group in optimizer.param_groups):
         raise onward.Error(f"a learning rate scheduler drives the optimizer {kind.__name__}, and can't be exported: delete "
                            "'initial_lr' from optimizer.param_groups to go on with the rate as it is now, and set it "

@@ -129,7 +129,7 @@ def batch_norm_settings(program, double):
     modes = {arguments["training"]: node for node, arguments in reversed(norms)}
     if len(modes) > 1:
         raise onward.Error(f"{_place(modes[True])} is in training mode and {_place(modes[False])} is not: all BatchNorm "
-                           "layers must be in the same mode")
+                           "layers must be in the same mode, so call train() or eval() on both")
     if not modes.get(True):
         return {"batch_norm": "frozen"}
     settings = {"batch_norm": "batch", "batch_variance": "unbiased"}

@@ -19,7 +19,7 @@ from torch import nn
 import onward
 from onward import _torch_program as programs
 from onward._torch_arguments import check_loss, check_optimizer, example_inputs, module_of
-from onward._torch_backward import refuse_backward, refuse_hooks
+from onward._torch_backward import refuse_backward, refuse_changed_loss, refuse_hooks
 from onward._torch_graph import (
     fresh_name,
     name_parameters,
@@ -51,6 +51,7 @@ def export(model, loss=None, optimizer=None, args=None, *, batch="N", **options)
     args = example_inputs(model, args)
     refuse_modules(model)
     refuse_hooks(model, loss)
+    refuse_changed_loss(loss)
     trained = trained_parameters(model, optimizer)
     settings = optimizer_settings(optimizer)
     double = _is_double(model)

@@ -66,6 +66,18 @@ def with_step_of_its_own(model):
     return optimizer
 
 
+def lowered_on_plateaus(model):
+    optimizer = sgd(model)
+    model.scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+    return optimizer
+
+
+def changed(change):
+    loss = nn.MSELoss()
+    change(loss)
+    return loss
+
+
 def hooked(register):
     model = linear()
     register(model)
@@ -102,6 +114,8 @@ REFUSED = {
     "no optimizer": (lambda: (linear(), LOSS, None, X), "the optimizer is of type NoneType"),
     "a scheduler": (lambda: given(optimizer=lambda m: torch.optim.lr_scheduler.StepLR(sgd(m), 3)), "the scheduler StepLR: pass the optimizer"),
     "a driven optimizer": (lambda: given(optimizer=scheduled), "a learning rate scheduler drives the optimizer SGD"),
+    "an optimizer that waits for plateaus":
+        (lambda: given(optimizer=lowered_on_plateaus), "ReduceLROnPlateau drives the optimizer SGD"),
     "a step of its own": (lambda: given(optimizer=with_step_of_its_own), "has a step of its own"),
     "another module's optimizer": (lambda: given(optimizer=lambda m: sgd(linear())), "none of the module's: make it from"),
     "maximize": (lambda: given(optimizer=lambda m: sgd(m, maximize=True)), "SGD with maximize=True"),
@@ -123,6 +137,11 @@ REFUSED = {
     "a hook in forward": (lambda: calls(on_tensor), "registers a hook on a tensor"),
     "a hook of a module": (lambda: given(hooked(lambda m: m.register_full_backward_hook(lambda *_: None))), "has backward hooks"),
     "an early hook": (lambda: given(hooked(lambda m: m.register_full_backward_pre_hook(lambda *_: None))), "has backward hooks"),
+    "a hook of the loss": (lambda: given(loss=changed(lambda l: l.register_forward_hook(lambda *_: None))), "MSELoss has forward hooks"),
+    "an early hook of the loss":
+        (lambda: given(loss=changed(lambda l: l.register_forward_pre_hook(lambda *_: None))), "MSELoss has forward hooks"),
+    "a loss with a forward of its own":
+        (lambda: given(loss=changed(lambda l: setattr(l, "forward", nn.L1Loss().forward))), "MSELoss has a forward of its own"),
     "a hook of a parameter": (lambda: given(hooked(lambda m: m.weight.register_hook(lambda g: g))), "parameter 'weight' has hooks"),
     "a late hook": (lambda: given(hooked(lambda m: m.bias.register_post_accumulate_grad_hook(lambda p: None))), "parameter 'bias' has hooks"),
     "weight_norm": (lambda: given(nn.utils.parametrizations.weight_norm(linear())), "weight_norm"),
