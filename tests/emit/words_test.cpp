@@ -8,6 +8,7 @@
 #include "emit/export.h"
 #include "format/load.h"
 #include "infer/infer.h"
+#include "onward/error.h"
 #include "recipe/recipe.h"
 #include "tests/temporary_folder.h"
 
@@ -84,6 +85,21 @@ const Said kSaid[] = {
      "(float[N,1,5,5] x) => (y) <float[2,1,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> "
      "{ c = Conv(x, w) r = Relu(c) y = Concat<axis = 1>(r, c) }",
      "dim=1", "axis=3"},
+    {"a Clip, which has a gradient on its limits",
+     "(float[N,2] x) => (y) <float low = {-1}, float high = {1}> { y = Clip(x, low, high) }",
+     "clip(x, min=-1.0, max=1.0)", "ops.minimum(ops.maximum(x, -1.0), 1.0)", "torch.clamp("},
+    {"a clamp of PyTorch, which has none",
+     "(float[N,2] x) => (y) <float low = {-1}, float high = {1}> { c = Clip(x, low, high) "
+     "on = Equal(x, low) h = Where(on, low, c) off = Equal(x, high) y = Where(off, high, h) }",
+     "y = torch.clamp(x, min=-1.0, max=1.0)", "", "torch.where"},
+    {"one limit of two, which is no clamp of PyTorch",
+     "(float[N,2] x) => (y) <float low = {-1}, float high = {1}> { c = Clip(x, low, high) "
+     "on = Equal(x, low) y = Where(on, low, c) }",
+     "torch.where(on, -1.0, c)", "", "torch.clamp("},
+    {"the second of two equal tensors",
+     "(float[N,2] x) => (y, z) <float[2,2] v = {1, 2, 3, 4}, float[2,2] w = {1, 2, 3, 4}> "
+     "{ y = MatMul(x, v) z = MatMul(x, w) }",
+     "z = self.w(x)", "z = self.w(x)"},
 };
 
 TEST(Words, OfAModel) {
@@ -96,6 +112,18 @@ TEST(Words, OfAModel) {
     const std::string keras = source(model, {.target = Target::keras});
     EXPECT_NE(keras.find(tested.keras), std::string::npos) << tested.name << "\n" << keras;
     EXPECT_EQ(keras.find(tested.never), std::string::npos) << tested.name << "\n" << keras;
+  }
+}
+
+TEST(Words, OfTwoTensorsOfOneNameAreNone) {
+  try {
+    parse_text(
+        "<ir_version: 8, opset_import: [\"\" : 17]> g (float[N,2] x) => (float[N,2] y) "
+        "<float[2] w = {1, 2}, float[2] w = {3, 4}> { y = Mul(x, w) }");
+    FAIL() << "which of the two is meant?";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("two initializers have this name"), std::string::npos)
+        << error.what();
   }
 }
 
