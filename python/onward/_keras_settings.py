@@ -26,7 +26,7 @@ class Settings:
             self._fields.pop(name, None)
 
     def refuse(self, name, value):
-        raise onward.Error(f"{self.what} with {name}={value!r} can't be exported")
+        raise onward.Error(f"{self.what} with {name}={value!r} can't be exported: leave it out, or give it another value")
 
     def finish(self):
         for name, value in self._fields.items():

@@ -158,7 +158,8 @@ def optimizer_settings(optimizer):
     told["weight_decay"] = float(settings["weight_decay"] or 0)
     excluded = [getattr(optimizer, f"_exclude_from_weight_decay{each}", None) for each in ("", "_pattern")]
     if told["weight_decay"] and any(excluded):
-        raise onward.Error(f"{kind.__name__} leaves variables out of the decay of weights, which can't be exported")
+        raise onward.Error(f"{kind.__name__} leaves variables out of the decay of weights, which can't be exported: compile with "
+                           "an optimizer that decays all of them, or none")
     settings.told("ema_momentum", "ema_overwrite_frequency")  # use_ema itself must be off
     settings.finish()
     return told
