@@ -77,6 +77,7 @@ def _refuse_models(model):
     if not model.compiled:
         raise onward.Error(f"the model '{model.name}' is not compiled: give it a loss and an optimizer with "
                            "model.compile(optimizer=..., loss=...)")
+    _refuse_methods(model)
     if model.losses:
         raise onward.Error(f"{len(model.losses)} losses are added by layers (regularizers), which can't be exported: "
                            "build the layers without them; weight_decay of the optimizer may do instead")
@@ -84,6 +85,18 @@ def _refuse_models(model):
         if variable.constraint is not None or variable.regularizer is not None:
             raise onward.Error(f"'{variable.path}' has a constraint or a regularizer, which can't be exported: build its "
                                "layer without")
+
+
+def _refuse_methods(model):
+    """An object is known by its class, so that none may have methods of its own."""
+    told = [(model, ("call", "compute_loss", "make_train_function", "train_step")),
+            (model.optimizer, ("apply", "apply_gradients", "update_step")), (model.loss, ("call",))]
+    told += [(layer, ("call",)) for layer in layers_of(model)]
+    for each, methods in told:
+        for method in methods:
+            if method in getattr(each, "__dict__", {}):
+                raise onward.Error(f"{type(each).__name__} '{getattr(each, 'name', '')}' has its own {method}, which can't be "
+                                   "exported: make the object anew, by its class")
 
 
 def _refuse_rows(model):

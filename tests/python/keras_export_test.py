@@ -436,6 +436,13 @@ def quantized():
     return model
 
 
+def changed(part, method, loss="mse"):
+    """A compiled model of which one object has a method of its own."""
+    model = compiled(loss=loss)
+    setattr(part(model), method, lambda *arguments, **settings: None)
+    return model
+
+
 def two_outputs():
     x = keras.Input((4,))
     model = keras.Model(x, [layers.Dense(2)(x), layers.Dense(2)(x)])
@@ -487,6 +494,12 @@ REFUSED = {
     "frozen since": (stepped_then_frozen, "built for 4 variables, the model trains 2 now"),
     "nothing to train": (lambda: compiled(lambda x: layers.Dense(2, trainable=False)(x)), "nothing would be trained"),
     "other optimizer": (lambda: compiled(optimizer="rmsprop"), "the optimizer RMSprop"),
+    "a call of its own": (lambda: changed(lambda model: model.layers[-1], "call"), "Dense .* has its own call"),
+    "a train_step of its own": (lambda: changed(lambda model: model, "train_step"), "Functional .* has its own train_step"),
+    "an update_step of its own": (lambda: changed(lambda model: model.optimizer, "update_step"), "SGD .* has its own update_step"),
+    "a loss that calls something else":
+        (lambda: changed(lambda model: model.loss, "call", loss=keras.losses.MeanSquaredError()),
+         "MeanSquaredError .* has its own call"),
     "amsgrad": (lambda: compiled(optimizer=keras.optimizers.Adam(amsgrad=True)), "Adam with amsgrad=True"),
     "clipping": (lambda: compiled(optimizer=keras.optimizers.SGD(clipnorm=1.0)), "SGD with clipnorm=1.0"),
     "clipping of values": (lambda: compiled(optimizer=keras.optimizers.SGD(clipvalue=1.0)), "SGD with clipvalue=1.0"),
