@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "onward/error.h"
+#include "ops/window.h"
 #include "opset/lift_steps.h"
 
 namespace onward {
@@ -77,6 +78,45 @@ void require_no_zeros(Rewrite& rewrite) {
   node.remove_attribute("allowzero");
 }
 
+/// Before opset 22 the standard's rules count a last window that ceil_mode lets begin behind the
+/// input, which nothing that runs computes. Padding that only such a window reaches goes, and
+/// ceil_mode where it adds no other.
+void leave_out_windows_behind_input(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  if (node.int_or("ceil_mode", 0) == 0) return;
+  const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
+  const auto& shape = node.input(0)->type.shape;
+  if (auto_pad.starts_with("SAME")) node.remove_attribute("ceil_mode");  // which says nothing there
+  if (auto_pad.starts_with("SAME") || !shape) return;
+  const size_t count = shape->size() - 2;
+  const Integers kernel = list_or(node, "kernel_shape", count, 1);
+  const Integers strides = list_or(node, "strides", count, 1);
+  const Integers dilations = list_or(node, "dilations", count, 1);
+  const Integers given = list_or(node, "pads", 2 * count, 0);
+  Integers pads = given;
+  bool rounds_up = false;
+  for (size_t d = 0; d < count; ++d) {
+    const auto& size = (*shape)[d + 2].value;
+    const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
+    const int64_t room = size.value_or(0) + pads[d] + pads[count + d] - reach;
+    const bool is_inside =
+        size && (room / strides[d] + 1) * strides[d] < *size + pads[d];  // the window more
+    if (!size || (room % strides[d] != 0 && is_inside)) {
+      rounds_up = true;
+    } else {
+      pads[count + d] -= room % strides[d];
+    }
+  }
+  if (rounds_up && std::ranges::min(pads) < 0) {
+    throw Error("a window that begins behind the input is left out since opset 22");
+  }
+  if (!rounds_up) {
+    node.remove_attribute("ceil_mode");
+  } else if (pads != given) {
+    set_attribute(node, "pads", pads);
+  }
+}
+
 /// Where two versions differ in some cases only, the rule that lifts refuses just these and changes
 /// nothing: it serves as the check of the downgrade.
 template <typename Table>
@@ -92,9 +132,12 @@ void check_conversion(Rewrite& rewrite) { check_as_lifting_does(rewrite, convers
 void check_elements(Rewrite& rewrite) { check_as_lifting_does(rewrite, elementwise_lift_steps()); }
 
 constexpr OlderForm kForms[] = {
+    {"AveragePool", 22, 19, leave_out_windows_behind_input},
     {"BatchNormalization", 14, 9, check_layer},
     {"Cast", 24, 23, check_conversion},
     {"CastLike", 24, 23, check_conversion},
+    {"LpPool", 22, 18, leave_out_windows_behind_input},
+    {"MaxPool", 22, 12, leave_out_windows_behind_input},
     {"ReduceL1", 18, 13, turn_axes_into_attribute},
     {"ReduceL2", 18, 13, turn_axes_into_attribute},
     {"ReduceLogSum", 18, 13, turn_axes_into_attribute},
