@@ -23,10 +23,13 @@ def allowed(array):
 
 
 def off(left, right):
-    """The elements' distances: 0 where both are the same infinity or both NaN, infinite where one is."""
+    """The elements' distances: 0 where both are the same infinity or both NaN, infinite where one is; of
+    integers at least 1, though they may be none that a double has."""
     a, b = values.as_double(left), values.as_double(right)
     with np.errstate(invalid="ignore"):
         distance = np.abs(a - b)
+    if not values.is_float(left):
+        return np.where(left == right, 0.0, np.maximum(distance, 1.0))
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
 
