@@ -1,5 +1,6 @@
 """How far rounding can carry a graph's results: its nodes' results are disturbed as rounding would, and the
-spread of what comes out is measured. What is given stays as it is."""
+spread of what comes out is measured. What is given stays as it is, but where it is added up: the sums on the
+way may be larger than the result by far."""
 
 import numpy as np
 import onnx
@@ -8,33 +9,45 @@ from compare import off
 from onnx import helper, numpy_helper
 
 RUNS = 5
+SUMS = {"AveragePool", "BatchNormalization", "Conv", "Gemm", "GlobalAveragePool", "LayerNormalization", "MatMul",
+        "NegativeLogLikelihoodLoss", "ReduceMean", "ReduceSum", "SoftmaxCrossEntropyLoss", "Sum"}
 FACTOR = 16.0  # between the spread that is seen and the distance that it explains
 
 
 def disturbed(model, types, numbers):
-    """The model with every float result of a node multiplied by numbers next to 1."""
+    """The model with every float result of a node, and every float that is added up, multiplied by numbers
+    next to 1."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     graph = model.graph
     outputs = {value.name for value in graph.output}
     nodes, renamed = [], {}
-    for node in graph.node:
+
+    def shake(name, source, result):
+        type, shape = types[name]
+        noise = 1 + 2 * values.EPSILON[type] * numbers.uniform(-1, 1, shape)
+        tensor = numpy_helper.from_array(np.asarray(noise).astype(values.NUMPY[type]), f"{result}.noise")
+        graph.initializer.append(tensor)
+        nodes.append(helper.make_node("Mul", [source, tensor.name], [result]))
+        return result
+
+    def can_be_shaken(name):
+        type, shape = types.get(name, (None, None))
+        return bool(name) and type in values.FLOATS and shape is not None
+
+    for at, node in enumerate(graph.node):
         node = onnx.NodeProto.FromString(node.SerializeToString())
-        node.input[:] = [renamed.get(name, name) for name in node.input]
+        for i, name in enumerate(node.input):
+            node.input[i] = renamed.get(name, name)
+            if node.op_type in SUMS and can_be_shaken(name):
+                node.input[i] = shake(name, node.input[i], f"{name}.summand{at}.{i}")
         nodes.append(node)
         if node.op_type in ("Constant", "ConstantOfShape", "Identity"):
             continue
         for i, name in enumerate(node.output):
-            type, shape = types.get(name, (None, None))
-            if not name or type not in values.FLOATS or shape is None:
+            if not can_be_shaken(name):
                 continue
-            exact = f"{name}.exact" if name in outputs else name
-            shaken = name if name in outputs else f"{name}.shaken"
-            renamed[name] = shaken
-            node.output[i] = exact
-            noise = 1 + 2 * values.EPSILON[type] * numbers.uniform(-1, 1, shape)
-            tensor = numpy_helper.from_array(np.asarray(noise).astype(values.NUMPY[type]), f"{name}.noise")
-            graph.initializer.append(tensor)
-            nodes.append(helper.make_node("Mul", [exact, tensor.name], [shaken]))
+            node.output[i] = exact = f"{name}.exact" if name in outputs else name
+            renamed[name] = shake(name, exact, name if name in outputs else f"{name}.shaken")
     del graph.node[:]
     graph.node.extend(nodes)
     if model.ir_version < 4:

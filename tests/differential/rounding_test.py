@@ -28,3 +28,19 @@ def test_what_cancels_is_explained_and_no_more(sides):
     by_rounding = {"y": exact["y"] + np.float32(0.002)}
     assert differences(exact, by_rounding) and not differences(exact, by_rounding, room)
     assert differences(exact, {"y": exact["y"] + np.float32(0.5)}, room)
+
+
+ADDED_UP = np.array([1e4, 0.5, -1e4, 0.25], np.float32)
+
+
+@pytest.mark.parametrize("node, is_explained", [("ReduceMean", True), ("ReduceMax", False)])
+def test_what_is_given_is_disturbed_where_it_is_added_up(sides, node, is_explained):
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+      g (float[4] x) => (float[1] y) {{ y = {node}(x) }}""")
+    exact = sides.reference(model, {"x": ADDED_UP}).outputs
+    room = slack(lambda each: sides.reference(each, {"x": ADDED_UP}), model,
+                 {"x": ("float", (4,)), "y": ("float", (1,))}, exact, 0)
+    largest = np.abs(exact["y"]).max()
+    off_by_rounding = {"y": exact["y"] + np.float32(1e-4 * max(1, largest))}
+    assert (not differences(exact, off_by_rounding, room)) == is_explained
+    assert differences(exact, {"y": exact["y"] + np.float32(0.1 * max(1, largest))}, room)
