@@ -12,23 +12,33 @@ class NothingToTrain(Exception):
     pass
 
 
-def used_floats(subject):
-    """The values of the floats' type that a float output depends on."""
+# A float that results depend on, and that no gradient is meant to be taken by: it is refused.
+HELD = {("Dropout", 1)}
+
+
+def flows(subject):
+    """For each value of the floats' type: whether a held input depends on it, and whether a float output does."""
     def is_float(name):
         return bool(name) and subject.types[name][0] == subject.smooth
 
-    used = {value.name for value in subject.model.graph.output if is_float(value.name)}
+    held, used = set(), {value.name for value in subject.model.graph.output if is_float(value.name)}
     for node in reversed(subject.model.graph.node):
-        if used.intersection(node.output):
-            used.update(filter(is_float, node.input))
-    return used
+        outputs = set(filter(is_float, node.output))
+        for i, name in enumerate(node.input):
+            if not is_float(name):
+                continue
+            if (node.op_type, i) in HELD or outputs & held:
+                held.add(name)
+            if outputs & used:
+                used.add(name)
+    return held, used
 
 
 def differentiable_leaves(subject):
     """Float inputs and tensors of the model that a gradient can be taken by."""
-    used = used_floats(subject)
+    held, used = flows(subject)
     given = [value.name for value in subject.model.graph.input] + [t.name for t in subject.model.graph.initializer]
-    return [name for name in dict.fromkeys(given) if name in used]
+    return [name for name in dict.fromkeys(given) if name in used - held]
 
 
 def training_model(subject):
