@@ -2,6 +2,7 @@
 
 import sys
 
+import known
 import numpy as np
 import pytest
 from generate import Subject
@@ -60,6 +61,20 @@ def test_the_node_is_found_and_the_graph_made_small(sides):
     assert finding.kind == "Tanh (third opinion is ours)"
     small = minimised(subject(), finding, liar)
     assert [node.op_type for node in small.model.graph.node] == ["Tanh"]
+
+
+class BothLie(Liar):
+    def evaluator(self, model, inputs):
+        return self.runtime(model, inputs)
+
+
+@pytest.mark.parametrize("liar, found", [(Liar, []), (BothLie, ["Tanh (third opinion is theirs)"])])
+def test_a_known_difference_hides_nothing_that_a_third_sees(sides, monkeypatch, liar, found):
+    monkeypatch.setitem(known.TABLES, "ONNX Runtime", [known.Known(("Tanh",), "lies", lambda site: True)])
+    tally = Tally()
+    Inference(liar(sides), tally).check(subject())
+    assert [finding.kind for finding in tally.findings] == found
+    assert sum(tally.knowns.values()) == (0 if found else 1)
 
 
 @pytest.mark.parametrize("program, died", [

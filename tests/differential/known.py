@@ -13,13 +13,14 @@ from onnx import helper, numpy_helper
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """A node where it stands: its inputs' arrays (None for one that is left out or not known), the types of
-    its inputs, and how often each value of the graph is read."""
+    """A node where it stands: its inputs' arrays, types and shapes (None for one that is left out or not
+    known), and how often each value of the graph is read."""
 
     node: object
     opset: int
     inputs: list
     types: list
+    shapes: list
     uses: collections.Counter
 
     def attribute(self, name, otherwise=None):
@@ -30,6 +31,12 @@ class Site:
 
     def input(self, index):
         return self.inputs[index] if index < len(self.inputs) else None
+
+    def is_given(self, index):
+        return index < len(self.node.input) and bool(self.node.input[index])
+
+    def shape(self, index):
+        return self.shapes[index] if index < len(self.shapes) else None
 
     def is_type(self, *names):
         return bool(self.types) and self.types[0] in names
@@ -59,10 +66,6 @@ def not_finite(array):
     return ~np.isfinite(array)
 
 
-def large(array):
-    return np.abs(array) > 80
-
-
 def out_of_range(site):
     """Whether a cast of floats meets a number that the integer type does not have."""
     target = site.attribute("to") or values.ONNX.get((site.types + ["", ""])[1])
@@ -73,86 +76,203 @@ def out_of_range(site):
     return site.has(lambda x: ~(np.isfinite(x) & (np.trunc(x) >= limits.min) & (np.trunc(x) <= limits.max)), 0)
 
 
+def undefined_scores(site):
+    """Whether the largest of some scores is none to subtract: NaN, infinite, or -infinity as all others."""
+    scores = values.as_double(site.input(0))
+    axis = 1 if site.node.op_type == "SoftmaxCrossEntropyLoss" else site.attribute("axis", -1 if site.opset >= 13 else 1)
+    return scores.size > 0 and not np.isfinite(np.max(scores, axis=axis)).all()
+
+
+def is_integer(array):
+    return array is not None and array.dtype.kind in "iu"
+
+
+def magnitudes(array):
+    return np.abs(array.astype(np.float64))
+
+
+def beyond(array, magnitude, exact):
+    """Whether a magnitude is one that integers of the array's type don't have, or not below the limit up to
+    which another type is exact."""
+    return bool(np.any((magnitude > float(np.iinfo(array.dtype).max)) | (magnitude >= exact)))
+
+
+def large_power(site):
+    x, y = site.input(0), site.input(1)
+    with np.errstate(over="ignore", divide="ignore"):
+        return is_integer(x) and beyond(x, magnitudes(x) ** y.astype(np.float64), 2.0**53)
+
+
+def sum_beyond_double(site):
+    return is_integer(site.input(0)) and magnitudes(site.input(0)).sum() >= 2.0**53
+
+
+def sum_that_overflows(site):
+    return is_integer(site.input(0)) and beyond(site.input(0), magnitudes(site.input(0)).sum(), np.inf)
+
+
+def large_integer_product(site):
+    if not is_integer(site.input(0)):
+        return False
+    a, b = (magnitudes(site.input(i)) for i in (0, 1))
+    product = (a.T if site.attribute("transA", 0) else a) @ (b.T if site.attribute("transB", 0) else b)
+    c = 0 if site.input(2) is None else abs(site.attribute("beta", 1.0)) * magnitudes(site.input(2))
+    return beyond(site.input(0), abs(site.attribute("alpha", 1.0)) * product + c, 2.0**53)
+
+
+def beyond_a_missing_limit(site):
+    """Whether a Clip since opset 11 (before, limits had a default) meets an infinity that it has no limit for."""
+    below, above = (site.opset >= 11 and not site.is_given(i) for i in (1, 2))
+    return below and site.has(np.isneginf, 0) or above and site.has(np.isposinf, 0)
+
+
 def same_with_dilations(site):
     return (site.attribute("auto_pad", b"") or b"").startswith(b"SAME") and max(site.attribute("dilations", [1])) > 1
 
 
+def moved_by_wide_strides(site):
+    """Whether strides reach two places or more beyond what windows that cover the input need."""
+    if not (site.attribute("auto_pad", b"") or b"").startswith(b"SAME"):
+        return False
+    kernel = site.attribute("kernel_shape")
+    ones, shape = [1] * len(kernel), site.shape(0)
+    strides, dilations = site.attribute("strides", ones), site.attribute("dilations", ones)
+    spare = [stride - ((k - 1) * dilation + 1) for k, stride, dilation in zip(kernel, strides, dilations)]
+    return any(more > 1 and (shape is None or (shape[d + 2] - 1) % strides[d] + 1 > strides[d] - more + 1)
+               for d, more in enumerate(spare))
+
+
+def is_padded_by_name(site):
+    return site.attribute("auto_pad", b"NOTSET") != b"NOTSET"
+
+
+def moved_by_rounding_up(site):
+    """Whether a last window reaches two places or more beyond the padding."""
+    if site.attribute("ceil_mode", 0) != 1 or is_padded_by_name(site):
+        return False
+    kernel = site.attribute("kernel_shape")
+    ones, shape = [1] * len(kernel), site.shape(0)
+    strides, dilations = site.attribute("strides", ones), site.attribute("dilations", ones)
+    if shape is None:
+        return max(strides) > 2
+    pads = site.attribute("pads", [0, 0] * len(kernel))
+    for d, size in enumerate(shape[2:]):
+        room = size + pads[d] + pads[len(kernel) + d] - ((kernel[d] - 1) * dilations[d] + 1)
+        more = -(-room // strides[d]) * strides[d]  # where the last window begins
+        if more - room > 1 and more < size + pads[d]:
+            return True
+    return False
+
+
 def reversed_to_the_end(site):
     ends, steps = site.input(2), site.input(4)
-    return ends is None or steps is None or bool(((np.asarray(ends) >= 2**31 - 1) & (np.asarray(steps) < 0)).any())
+    if not site.is_given(4) or (steps is not None and (np.asarray(steps) > 0).all()):
+        return False
+    if steps is None or ends is None:
+        return True
+    return bool((np.isin(ends, (2**31 - 1, 2**63 - 1)) & (np.asarray(steps) < 0)).any())
 
 
 def shares_statistics(site):
     return site.attribute("training_mode", 0) == 1 and any(site.uses[name] > 1 for name in site.node.input[3:5])
 
 
+def several_axes(site):
+    """Whether a softmax before opset 13 runs over more than the axis that it names."""
+    shape = site.shape(0)
+    return site.opset < 13 and (shape is None or site.attribute("axis", 1) % len(shape) != len(shape) - 1)
+
+
+def ends_before_the_first(site):
+    shape, end = site.shape(0), site.attribute("end", 0)
+    return end < (0 if shape is None else -len(shape))
+
+
 # Where the standard leaves a result open, nobody is wrong.
 UNDEFINED = [
     Known(("Cast", "CastLike"), "a float that the integer type does not have", out_of_range),
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
-    Known(("Div",), "an integer divided by 0", lambda site: site.input(1).dtype.kind in "iu" and 0 in site.input(1)),
-    Known(("SoftmaxCrossEntropyLoss", "LogSoftmax", "Softmax"), "scores that are not finite",
-          lambda site: site.has(not_finite, 0)),
+    Known(("SoftmaxCrossEntropyLoss", "LogSoftmax", "Softmax"), "scores whose largest is not finite",
+          undefined_scores),
+]
+
+def moved_by_the_converter(site):
+    """Whether the second operand of opset 6 stands between the first axis and the last ones of the first."""
+    axis, shapes = site.attribute("axis", 0), (site.shape(0), site.shape(1))
+    return site.opset < 7 and axis > 0 and (None in shapes or axis < len(shapes[0]) - len(shapes[1]))
+
+
+# Both run a model of opset 6 as ONNX's converter says it in opset 7.
+CONVERTER_TRAPS = [
+    Known(("Add", "Div", "Mul", "Sub"), "ONNX's converter from opset 6 takes any axis before the last ones for 0",
+          moved_by_the_converter),
 ]
 
 ONNX_RUNTIME_TRAPS = [
+    *CONVERTER_TRAPS,
     Known(("BatchNormalization",), "writes the running statistics over those that it is given, which others read",
           shares_statistics),
     Known(("Gelu",), "its approximation by tanh computes in float",
           lambda site: site.attribute("approximate") == b"tanh" and site.is_type("double")),
     Known(("AveragePool", "MaxPool"), "pads for SAME as if there were no dilations", same_with_dilations),
-    Known(("Slice",), "takes an end of at least 2^31 - 1 for the beginning, where the step is negative",
+    Known(("MaxPool",), "pads for SAME by less than nothing, where strides are wider than windows",
+          moved_by_wide_strides),
+    Known(("ReduceMax", "ReduceMean", "ReduceSum"), "gives the input's shape, or 0 for a mean, where there is nothing",
+          lambda site: 0 in (site.shape(0) or ())),
+    Known(("Slice",), "takes an end of 2^31 - 1 or 2^63 - 1 for the beginning, where the step is negative",
           reversed_to_the_end),
 ]
 
 ONNX_RUNTIME = [
-    Known(("BatchNormalization",), "multiplies what is not finite in another order", lambda site: site.has(not_finite)),
-    Known(("Clip",), "a limit that is left out is the largest number, not infinity", lambda site: site.has(np.isinf, 0)),
+    Known(("BatchNormalization",), "multiplies what is not finite in another order",
+          lambda site: site.has(not_finite, 1, 2, 3, 4)),
+    Known(("Clip",), "bounds by the largest number what nothing bounds in the standard's function", beyond_a_missing_limit),
     Known(("Gemm",), "leaves C out where beta is 0, NaN and all",
           lambda site: site.attribute("beta", 1.0) == 0 and site.has(not_finite, 2)),
-    Known(("MatMul",), "gives what lies in memory for a product of nothing", lambda site: site.input(0).size == 0),
+    Known(("Gemm",), "gives C without its factor for a product of nothing",
+          lambda site: site.input(0).size == 0 and site.attribute("beta", 1.0) != 1 and site.is_given(2)),
+    Known(("MatMul",), "gives what lies in memory for a product of nothing",
+          lambda site: site.input(0).shape[-1] == 0),
     Known(("MaxPool", "ReduceMax"), "passes over NaN", lambda site: site.has(np.isnan, 0)),
-    Known(("ReduceMax", "ReduceMean", "ReduceSum"), "gives the input's shape, or 0 for a mean, where there is nothing",
-          lambda site: site.input(0).size == 0),
+    Known(("Pow",), "computes integers in double, which holds no large ones", large_power),
+    Known(("ReduceMean", "ReduceSum"), "adds integers in double, which holds no large ones", sum_beyond_double),
+    Known(("ReduceSum",), "gives the largest integer where a sum overflows", sum_that_overflows),
 ]
 
 REFERENCE_EVALUATOR_TRAPS = [
-    Known(("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Sub"),
-          "broadcasts along an axis of opset 6 wrongly",
-          lambda site: site.opset < 7 and site.attribute("axis") is not None),
+    *CONVERTER_TRAPS,
     Known(("AveragePool",), "pads and counts as if there were no dilations",
           lambda site: max(site.attribute("dilations", [1])) > 1
-          and (site.attribute("auto_pad", b"NOTSET") != b"NOTSET" or site.attribute("ceil_mode", 0) == 1)),
-    Known(("BatchNormalization",), "computes the form of opset 9 wrongly", lambda site: site.opset < 14),
-    Known(("LogSoftmax", "Softmax"), "knows nothing of the form before opset 13, along all last axes",
-          lambda site: site.opset < 13),
+          and (is_padded_by_name(site) or site.attribute("ceil_mode", 0) == 1)),
+    Known(("AveragePool",), "pads half of what ceil_mode adds before the first element", moved_by_rounding_up),
+    Known(("BatchNormalization",), "takes statistics of the batch before opset 14", lambda site: site.opset < 14),
+    Known(("LogSoftmax", "Softmax"), "knows nothing of the form before opset 13, along all last axes", several_axes),
     Known(("LayerNormalization",), "computes 16 bits in 16 bits", lambda site: site.is_type("float16", "bfloat16")),
     Known(("MaxPool",), "begins with -infinity, which integers lack", lambda site: site.is_type("int8", "uint8")),
     Known(("MaxPool",), "knows no other storage order", lambda site: site.attribute("storage_order", 0) == 1),
-    Known(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), "counts labels that are ignored in a mean",
-          lambda site: site.attribute("ignore_index", 0) < 0),
-    Known(("Shape",), "takes limits beyond the rank as Python does",
-          lambda site: min(site.attribute("start", 0), site.attribute("end", 0)) < 0),
+    Known(("NegativeLogLikelihoodLoss",), "counts labels that are ignored in a mean without weights",
+          lambda site: site.attribute("ignore_index", 0) < 0 and not site.is_given(2)
+          and site.attribute("reduction", b"mean") == b"mean"),
+    Known(("Shape",), "takes an end before the first dimension as Python does", ends_before_the_first),
 ]
 
 REFERENCE_EVALUATOR = [
-    Known(("AveragePool",), "takes NaN for padding", lambda site: site.has(np.isnan, 0)),
+    Known(("AveragePool",), "takes NaN for padding",
+          lambda site: site.has(np.isnan, 0) and site.attribute("count_include_pad", 0) == 0),
     Known(("Conv",), "multiplies what is not finite by zeros of its own", lambda site: site.has(not_finite, 0)),
-    Known(("BatchNormalization",), "statistics of numbers that are not finite: an infinity for NaN",
-          lambda site: site.has(not_finite, 0)),
-    Known(("Gemm",), "multiplies integers by its factors as floats", lambda site: site.input(0).dtype.kind in "iu"),
+    Known(("Gemm",), "multiplies integers by its factors in double, which holds no large ones", large_integer_product),
     Known(("LogSoftmax", "SoftmaxCrossEntropyLoss"), "takes the logarithm of an exponential that became 0",
-          lambda site: site.has(large, 0)),
+          lambda site: site.has(lambda x: np.ptp(x) > 80, 0)),
     Known(("MaxPool",), "passes over NaN", lambda site: site.has(np.isnan, 0)),
+    Known(("ReduceMean",), "adds integers in their own type", sum_that_overflows),
 ]
 
 # Between Onward's own: differences that are known and accepted.
 FAST_PATH = [
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
-    Known(("BatchNormalization",), "statistics of numbers that are not finite: NaN for an infinity",
-          lambda site: site.has(not_finite, 0)),
 ]
 
+TABLES = {"ONNX Runtime": ONNX_RUNTIME, "the reference evaluator": REFERENCE_EVALUATOR}
 TRAPS = {"ONNX Runtime": ONNX_RUNTIME_TRAPS, "the reference evaluator": REFERENCE_EVALUATOR_TRAPS}
 
 
@@ -168,7 +288,13 @@ def sites(model, fed, types):
         inputs = [arrays.get(name) for name in node.input]
         kinds = [types.get(name, (None,))[0] or (values.NAMES.get(arrays[name].dtype) if name in arrays else None)
                  for name in node.input]
-        yield Site(node, opset, inputs, kinds, uses)
+        shapes = [arrays[name].shape if name in arrays else types.get(name, (None, None))[1] for name in node.input]
+        yield Site(node, opset, inputs, kinds, shapes, uses)
+
+
+def excuse(side, site):
+    """The reason why one of the others can't judge a node on these inputs, or None."""
+    return find(UNDEFINED + TRAPS[side] + TABLES[side], site)
 
 
 def trap(side, model, fed, types):

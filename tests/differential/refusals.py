@@ -16,6 +16,9 @@ EXPLAINED = [
     (r"can't be lifted: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
     (r"Pool of opset [12]\d can't be lifted: with ceil_mode, .* is not known", "ceil_mode of old opsets needs sizes"),
     (r"Erf of opset (9|1[012]) can't be lifted: .* is of type u?int", "Erf takes integers only up to opset 12"),
+    (r"^an integer is divided by zero", "the standard says nothing of what comes of it"),
+    (r"^opset (1[3-9]|2[01]) can't say the step:\n.*Pool\): a window that begins behind the input is left out",
+     "before opset 22 the standard's rules count such a window"),
     (r"^opset 1[3-9] can't say the step", "the step needs what only newer opsets say"),
 ]
 

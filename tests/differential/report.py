@@ -5,6 +5,9 @@ import json
 import os
 import subprocess
 
+import training
+from compare import TOLERANCE
+
 
 def covered_operators():
     """What Onward says that it runs and differentiates: the operators that a run must have hit."""
@@ -33,7 +36,10 @@ def hits_by_operator(tally):
 
 def report(tally, never_hit):
     findings = collections.Counter(finding.kind for finding in tally.findings)
-    lines = ["Operators, by version of their form and by type:", *hits_by_operator(tally),
+    lines = ["Tolerances, of the largest element or 1 and of each: " +
+             ", ".join(f"{type} {tolerance:g}" for type, tolerance in TOLERANCE.items()) +
+             f"; others 0; gradients in double {training.TOLERANCE:g}",
+             "Operators, by version of their form and by type:", *hits_by_operator(tally),
              f"Covered operators never hit: {', '.join(never_hit) or 'none'}",
              f"Graphs: {tally.graphs}", "Comparisons:", *table(tally.comparisons),
              "Not compared:", *table(tally.counts),

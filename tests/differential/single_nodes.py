@@ -19,7 +19,8 @@ class SingleNode:
 
     def site(self):
         types = [None if array is None else values.NAMES.get(array.dtype) for array in self.inputs]
-        return Site(self.node, self.opset, self.inputs, types, collections.Counter(self.node.input))
+        shapes = [None if array is None else array.shape for array in self.inputs]
+        return Site(self.node, self.opset, self.inputs, types, shapes, collections.Counter(self.node.input))
 
 
 def with_all_outputs(model, types):
@@ -35,8 +36,9 @@ def with_all_outputs(model, types):
 
 
 def single_nodes(subject, arrays):
-    """Each node as a model of its own. `arrays` has every value; what the model holds as a tensor stays one."""
+    """Each node as a model of its own. `arrays` has every value; what the model holds as a constant stays one."""
     tensors = {tensor.name: tensor for tensor in subject.model.graph.initializer}
+    given = {value.name for value in subject.model.graph.input}
     constants = {node.output[0] for node in subject.model.graph.node if node.op_type == "Constant"}
     arrays = {**{name: numpy_helper.to_array(tensor) for name, tensor in tensors.items()}, **subject.inputs, **arrays}
     for node in subject.model.graph.node:
@@ -44,7 +46,7 @@ def single_nodes(subject, arrays):
             continue
         fed, infos, held = {}, [], []
         for name in dict.fromkeys(name for name in node.input if name):
-            if name in tensors or name in constants:
+            if (name in tensors and name not in given) or name in constants:
                 held.append(numpy_helper.from_array(arrays[name], name))
             else:
                 fed[name] = arrays[name]
