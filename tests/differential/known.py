@@ -173,6 +173,13 @@ def reversed_to_the_end(site):
     return bool((np.isin(ends, (2**31 - 1, 2**63 - 1)) & (np.asarray(steps) < 0)).any())
 
 
+def cuts_more_than_there_is(site):
+    shape, pads = site.shape(0), site.input(1) if site.opset >= 11 else np.array(site.attribute("pads"))
+    axes = range(len(shape)) if site.input(3) is None else site.input(3)
+    cut = -np.minimum(pads, 0).reshape(2, -1).sum(axis=0)
+    return any(more > shape[axis] for axis, more in zip(axes, cut))
+
+
 def shares_statistics(site):
     return site.attribute("training_mode", 0) == 1 and any(site.uses[name] > 1 for name in site.node.input[3:5])
 
@@ -264,7 +271,9 @@ REFERENCE_EVALUATOR = [
     Known(("LogSoftmax", "SoftmaxCrossEntropyLoss"), "takes the logarithm of an exponential that became 0",
           lambda site: site.has(lambda x: np.ptp(x) > 80, 0)),
     Known(("MaxPool",), "passes over NaN", lambda site: site.has(np.isnan, 0)),
-    Known(("ReduceMean",), "adds integers in their own type", sum_that_overflows),
+    Known(("Pad",), "cuts what there is, and pads then, where more is cut than there is", cuts_more_than_there_is),
+    Known(("ReduceMean",), "adds integers in their own type, and divides in double",
+          lambda site: sum_that_overflows(site) or sum_beyond_double(site)),
 ]
 
 # Between Onward's own: differences that are known and accepted.

@@ -103,7 +103,12 @@ def floats(*numbers):
     (known.REFERENCE_EVALUATOR, site("AveragePool", floats(np.nan), count_include_pad=1), False),
     (known.REFERENCE_EVALUATOR, site("LogSoftmax", floats(100, 110)), False),
     (known.REFERENCE_EVALUATOR, site("ReduceMean", np.array([2**31 - 1, 1], np.int32)), True),
-    (known.REFERENCE_EVALUATOR, site("ReduceMean", np.array([2**53, 1])), False),
+    (known.REFERENCE_EVALUATOR, site("ReduceMean", np.array([2**53, 1])), True),
+    (known.REFERENCE_EVALUATOR, site("ReduceMean", np.array([2**52, 1])), False),
+    (known.REFERENCE_EVALUATOR, site("Pad", np.ones((2, 0)), [0, 2, 0, -1]), True),
+    (known.REFERENCE_EVALUATOR, site("Pad", np.ones((2, 1)), [-1, 2, 2, -1]), False),
+    (known.REFERENCE_EVALUATOR, site("Pad", np.ones((2, 0)), [2, -1], None, [1]), True),
+    (known.REFERENCE_EVALUATOR, site("Pad", np.ones((2, 0)), opset=10, pads=[-1, 1, 0, 0]), False),
 ])
 def test_predicates(table, where, applies):
     assert (known.find(table, where) is not None) == applies

@@ -17,13 +17,20 @@ EXPLAINED = [
     (r"Pool of opset [12]\d can't be lifted: with ceil_mode, .* is not known", "ceil_mode of old opsets needs sizes"),
     (r"Erf of opset (9|1[012]) can't be lifted: .* is of type u?int", "Erf takes integers only up to opset 12"),
     (r"^an integer is divided by zero", "the standard says nothing of what comes of it"),
-    (r"^opset (1[3-9]|2[01]) can't say the step:\n.*Pool\): a window that begins behind the input is left out",
-     "before opset 22 the standard's rules count such a window"),
-    (r"^opset 1[3-9] can't say the step", "the step needs what only newer opsets say"),
 ]
+
+# What an older opset can't say of a step, each on a line of its own.
+UNSAYABLE = re.compile(
+    r"node '.*' \(\w+\): (.* is new in opset \d+|\w+ exists since opset \d+|"
+    r"its shape (is computed, and may hold|holds) a zero that is meant|its axes are computed|"
+    r"whether '.*' splits into \d+ equal parts is not known|the rank of '.*' must be known|"
+    r"a window that begins behind the input is left out since opset 22)")
 
 
 def explanation(reason):
+    first, *complaints = reason.split("\n  ")
+    if re.fullmatch(r"opset \d+ can't say the step:", first):
+        return "the step needs what only newer opsets say" if all(map(UNSAYABLE.match, complaints)) else None
     for pattern, why in EXPLAINED:
         if re.search(pattern, reason):
             return why

@@ -1,0 +1,17 @@
+"""A refusal is meant only where every line of it is."""
+
+import pytest
+import refusals
+
+STEP = "opset 13 can't say the step:\n  node 'a' (Pad): mode = 'wrap' is new in opset 19"
+
+
+@pytest.mark.parametrize("reason, is_meant", [
+    (STEP, True),
+    (STEP + "\n  node 'b' (Reshape): its shape is computed, and may hold a zero that is meant", True),
+    (STEP + "\n  node 'b' (Relu): its form of opset 6 is not written", False),
+    ("there is no mean of no integers\n  in node 'y' (ReduceMean)", True),
+    ("inner dimensions differ: 784 and 512", False),
+])
+def test_explanation(reason, is_meant):
+    assert (refusals.explanation(reason) is not None) == is_meant
