@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <limits>
 #include <numeric>
 
 #include "onward/error.h"
@@ -60,15 +61,14 @@ void align_slope_with_channels(Rewrite& rewrite) {
                  rewrite.add("Unsqueeze", {slope, rewrite.constant(axes, "slope_axes")}, "slope"));
 }
 
+// The attributes default to the largest floats, even of doubles; inputs that are left out bound
+// nothing.
 void turn_bounds_into_inputs(Rewrite& rewrite) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
   Node& node = rewrite.node();
   Value* x = node.input(0);
-  const auto bound = [&](std::string_view name) -> Value* {
-    const auto* value = node.get<float>(name);
-    return value ? rewrite.scalar_like(*value, x, name) : nullptr;
-  };
-  Value* min = bound("min");
-  Value* max = bound("max");
+  Value* min = rewrite.scalar_like(node.float_or("min", -kLargest), x, "min");
+  Value* max = rewrite.scalar_like(node.float_or("max", kLargest), x, "max");
   node.remove_attribute("min");
   node.remove_attribute("max");
   node.set_inputs({x, min, max});

@@ -78,16 +78,23 @@ constexpr LiftCase kCases[] = {
         y_max = Constant<value = float {6}>()
         y = Clip(x, y_min, y_max))"},
     {"Clip from above", 6, "(float[N] x) => (float[N] y)", "y = Clip<max = 6.0>(x)",
-     R"(y_max = Constant<value = float {6}>()
-        y = Clip(x, "", y_max))"},
-    {"Clip without bounds", 1, "(float[N] x) => (float[N] y)", "y = Clip(x)", "y = Clip(x)"},
+     R"(y_min = Constant<value = float {-3.4028235e38}>()
+        y_max = Constant<value = float {6}>()
+        y = Clip(x, y_min, y_max))"},
+    {"Clip without bounds", 1, "(float[N] x) => (float[N] y)", "y = Clip(x)",
+     R"(y_min = Constant<value = float {-3.4028235e38}>()
+        y_max = Constant<value = float {3.4028235e38}>()
+        y = Clip(x, y_min, y_max))"},
     {"Clip of doubles", 6, "(double[N] x) => (double[N] y)", "y = Clip<min = 0.1>(x)",
      R"(y_min = Constant<value = double {0.10000000149011612}>()
-        y = Clip(x, y_min))"},
+        y_max = Constant<value = double {3.4028234663852886e38}>()
+        y = Clip(x, y_min, y_max))"},
     {"Clip of halves", 6, "(float16[N] x) => (float16[N] y)", "y = Clip<min = 0.1>(x)",
      R"(y_min_f32 = Constant<value = float {0.1}>()
         y_min = Cast<to = 10>(y_min_f32)
-        y = Clip(x, y_min))"},
+        y_max_f32 = Constant<value = float {3.4028235e38}>()
+        y_max = Cast<to = 10>(y_max_f32)
+        y = Clip(x, y_min, y_max))"},
     {"Selu has its old constants", 1, "(float[N] x) => (float[N] y)", "y = Selu(x)",
      "y = Selu<alpha = 1.6732, gamma = 1.0507>(x)"},
     {"PRelu with a slope for each channel", 6, "(float[N,3,4,5] x, float[3] s) => (y)",
@@ -275,7 +282,8 @@ TEST(Lift, NamesOfNewValuesAreUniqueInTheWholeModel) {
   EXPECT_EQ(text_of_nodes(*model.graph),
             "y_min = Mul(x, w)\n"
             "y_min_3 = Constant<value = float {0}>()\n"
-            "y = Clip(y_min, y_min_3)\n");
+            "y_max = Constant<value = float {3.4028235e+38}>()\n"
+            "y = Clip(y_min, y_min_3, y_max)\n");
 }
 
 TEST(Lift, ReachesSubgraphsAndTrainingInfos) {

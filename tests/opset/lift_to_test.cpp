@@ -41,7 +41,8 @@ constexpr LiftToCase kCases[] = {
     {9, 18, "g (float[2,3] x) => (y) { y = ReduceMean<axes = [0]>(x) }",
      "y_axes = Constant<value = int64[1] {0}>()\ny = ReduceMean(x, y_axes)\n"},
     {10, 17, "g (float[2] x) => (y) { y = Clip<min = 0.0>(x) }",
-     "y_min = Constant<value = float {0}>()\ny = Clip(x, y_min)\n"},
+     "y_min = Constant<value = float {0}>()\ny_max = Constant<value = float {3.4028235e+38}>()\n"
+     "y = Clip(x, y_min, y_max)\n"},
     {17, 17, "g (float[2] x) => (y) { y = Relu(x) }", "y = Relu(x)\n"},
 };
 
