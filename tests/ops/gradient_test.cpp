@@ -9,10 +9,10 @@
 #include <map>
 #include <set>
 
+#include "check/check.h"
 #include "eval/interpreter.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
-#include "ir/check.h"
 #include "onward/error.h"
 #include "ops/op_def.h"
 #include "tests/ops/case.h"
