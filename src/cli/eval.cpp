@@ -6,8 +6,8 @@
 
 #include "cli/training_options.h"
 #include "format/load.h"
-#include "ir/mapped_tensors.h"
 #include "onward/error.h"
+#include "proto/mapped_tensors.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"
 #include "train/report.h"

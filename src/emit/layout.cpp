@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "eval/array.h"
-#include "ir/mapped_tensors.h"
+#include "proto/mapped_tensors.h"
 
 namespace onward::emit {
 

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "format/atomic_file.h"
-#include "ir/mapped_tensors.h"
 #include "onward/error.h"
 #include "proto/external_data.h"
+#include "proto/mapped_tensors.h"
 
 namespace onward::emit {
 namespace {

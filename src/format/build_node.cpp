@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "format/build_graph.h"
-#include "ir/mapped_tensors.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
+#include "proto/mapped_tensors.h"
 
 namespace onward {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "format/atomic_file.h"
 #include "format/save_model_proto.h"
-#include "ir/mapped_tensors.h"
 #include "onward/error.h"
+#include "proto/mapped_tensors.h"
 
 namespace onward {
 namespace {

@@ -3,9 +3,9 @@
 #include <charconv>
 #include <cstring>
 
-#include "ir/mapped_tensors.h"
 #include "ir/sparse.h"
 #include "onward/error.h"
+#include "proto/mapped_tensors.h"
 #include "proto/proto.h"
 
 namespace onward {

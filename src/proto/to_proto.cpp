@@ -2,8 +2,8 @@
 
 #include <unordered_set>
 
-#include "ir/mapped_tensors.h"
 #include "onward/error.h"
+#include "proto/mapped_tensors.h"
 #include "proto/proto.h"
 
 namespace onward {

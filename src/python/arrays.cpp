@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "ir/mapped_tensors.h"
 #include "onward/error.h"
+#include "proto/mapped_tensors.h"
 
 namespace onward::python {
 namespace {

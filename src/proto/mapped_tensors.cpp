@@ -1,4 +1,4 @@
-#include "ir/mapped_tensors.h"
+#include "proto/mapped_tensors.h"
 
 #include <fmt/format.h>
 
