@@ -325,7 +325,9 @@ Tensors pad(const Context& c) {
   });
   if (c.has(2) && c.input(2).size() != 1)
     throw Error("there is more or less than one value to pad with");
-  const Tensor zero = to_tensor(Array<double>(std::vector<int64_t>{}), x.dtype());
+  const Tensor zero = x.dtype() == DType::string
+                          ? Tensor::of_strings({}, {""})
+                          : to_tensor(Array<double>(std::vector<int64_t>{}), x.dtype());
   return {take_elements(x, std::move(dims), from, c.has(2) ? &c.input(2) : &zero)};
 }
 

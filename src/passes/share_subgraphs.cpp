@@ -16,6 +16,10 @@ void write_list(std::ostream& out, const std::vector<T>& list) {
 
 void write_tensor(std::ostream& out, const Tensor& tensor) {
   out << name(tensor.dtype()) << to_string(std::span<const int64_t>(tensor.dims()));
+  if (tensor.dtype() == DType::string) {
+    for (const std::string& text : tensor.strings()) out << text.size() << ':' << text;
+    return;
+  }
   out.write(reinterpret_cast<const char*>(tensor.bytes().data()),
             static_cast<std::streamsize>(tensor.bytes().size()));
 }

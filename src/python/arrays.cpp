@@ -102,6 +102,15 @@ Tensor strings_from(const nb::object& array) {
   return Tensor::of_strings(shape_of(array), std::move(values));
 }
 
+/// What is no UTF-8 stays the bytes that it is.
+nb::object text_or_bytes(const std::string& value) {
+  PyObject* text =
+      PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), nullptr);
+  if (text) return nb::steal(text);
+  PyErr_Clear();
+  return nb::bytes(value.data(), value.size());
+}
+
 Tensor pack(const nb::object& array, DType dtype) {
   const nb::object bytes =
       is_integer(dtype) ? array.attr("astype")("int8") : array.attr("view")("uint8");
@@ -262,9 +271,7 @@ nb::object to_array(const Tensor& given) {
   }();
   if (tensor.dtype() == DType::string) {
     nb::list values;
-    for (const std::string& value : tensor.strings()) {
-      values.append(nb::str(value.data(), value.size()));
-    }
+    for (const std::string& value : tensor.strings()) values.append(text_or_bytes(value));
     const nb::object flat = numpy().attr("array")(values, nb::arg("dtype") = "object");
     return flat.attr("reshape")(shape);
   }

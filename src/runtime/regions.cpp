@@ -62,6 +62,7 @@ class Part {
     return map_[value] = copy;
   }
 
+  bool is_empty() const { return model_.graph->nodes().empty(); }
   void give(Value* value) { model_.graph->add_output(take(value)); }
   Model finish() { return std::move(model_); }
 
@@ -77,6 +78,9 @@ class Cut {
   }
 
   std::optional<Regions> run() {
+    if (std::ranges::any_of(graph_.outputs(), [](const Value* v) { return is_beyond_plans(*v); })) {
+      return std::nullopt;
+    }
     Part planned(step_), dynamic(step_), rest(step_);
     Part* const parts[] = {&planned, &dynamic, &rest};
     for (const auto& node : graph_.nodes()) {
@@ -91,6 +95,7 @@ class Cut {
       }
     }
     for (Value* output : graph_.outputs()) rest.give(output);
+    if (dynamic.is_empty()) return std::nullopt;  // nothing would be known then that is not now
     return Regions{planned.finish(), dynamic.finish(), rest.finish()};
   }
 
