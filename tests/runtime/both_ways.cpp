@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "eval/array.h"
 #include "eval/interpreter.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
@@ -150,6 +151,15 @@ Outcome interpreted(const Model& step, const TensorMap& inputs) {
     }
     return outputs;
   });
+}
+
+TensorMap rounded(TensorMap tensors, DType to) {
+  for (auto& [name, tensor] : tensors) {
+    if (!is_float(tensor.dtype())) continue;
+    const auto single = eval::to_tensor(eval::to_array<double>(tensor), DType::f32);
+    tensor = eval::to_tensor(eval::to_array<double>(single), to);
+  }
+  return tensors;
 }
 
 void expect_close(const Tensor& given, const Tensor& expected, double tolerance,

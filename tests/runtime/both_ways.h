@@ -30,6 +30,10 @@ Outcome planned_apart(Model step, const TensorMap& inputs);
 /// Node by node on the reference kernels.
 Outcome interpreted(const Model& step, const TensorMap& inputs);
 
+/// The floats rounded to f32, in the wider or the narrower type: the same numbers in both
+/// precisions.
+TensorMap rounded(TensorMap tensors, DType to);
+
 /// Compares every element by the size of the largest one of `expected`; NaN is the same as NaN.
 void expect_close(const Tensor& given, const Tensor& expected, double tolerance,
                   const std::string& what);

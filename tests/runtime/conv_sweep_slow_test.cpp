@@ -8,7 +8,6 @@
 
 #include <random>
 
-#include "eval/array.h"
 #include "runtime/parallel.h"
 #include "tests/ops/case.h"
 #include "tests/runtime/both_ways.h"
@@ -76,16 +75,6 @@ Case random_conv(uint64_t seed) {
   return {fmt::format("x [{}] w [{}] {}", fmt::join(x, ","), fmt::join(w, ","), text),
           text,
           {f64("x", x), f64("w", w), f64("b", {outputs})}};
-}
-
-/// The same numbers in both precisions.
-TensorMap rounded(TensorMap tensors, DType to) {
-  for (auto& [name, tensor] : tensors) {
-    if (!is_float(tensor.dtype())) continue;
-    const auto single = eval::to_tensor(eval::to_array<double>(tensor), DType::f32);
-    tensor = eval::to_tensor(eval::to_array<double>(single), to);
-  }
-  return tensors;
 }
 
 class ConvSweep : public testing::TestWithParam<int> {};

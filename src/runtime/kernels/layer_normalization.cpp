@@ -12,17 +12,36 @@
 namespace onward {
 namespace {
 
+using Dims = std::span<const int64_t>;
+
 /// A tensor as rows: what lies before `axis`, and what lies from it on.
 struct Rows {
   int64_t count = 1, size = 1;
 };
 
+size_t first_axis(const Node& node, Dims dims) {
+  const int64_t axis = node.int_or("axis", -1);
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis);
+}
+
 Rows rows_of(const Node& node, const Value& x) {
   const auto dims = *static_dims(x);
-  const int64_t axis = node.int_or("axis", -1), rank = static_cast<int64_t>(dims.size());
-  const auto first = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  const size_t first = first_axis(node, dims);
   return {.count = checked_element_count(std::span(dims).first(first)),
           .size = checked_element_count(std::span(dims).subspan(first))};
+}
+
+Dims without_leading_ones(Dims dims) {
+  while (!dims.empty() && dims.front() == 1) dims = dims.subspan(1);
+  return dims;
+}
+
+/// Whether every row takes the elements of `value` as they lie. As many elements are not enough: a
+/// column has one for each row of a square.
+bool is_one_row(const Value& value, const Node& node, const Value& x) {
+  const auto own = *static_dims(value), dims = *static_dims(x);
+  const Dims row = Dims(dims).subspan(first_axis(node, dims));
+  return std::ranges::equal(without_leading_ones(own), without_leading_ones(row));
 }
 
 Reason refuses_layer_norm(const Node& node) {
@@ -40,9 +59,8 @@ Reason refuses_layer_norm(const Node& node) {
   if (rows.count == 0 || rows.size == 0) return "no elements";
   const size_t scale = back ? 2 : 1;
   for (const size_t input : {scale, scale + 1}) {
-    if (!node.input(input)) continue;
-    if (checked_element_count(*static_dims(*node.input(input))) != rows.size) {
-      return "scale or bias is broadcast over a row";
+    if (node.input(input) && !is_one_row(*node.input(input), node, x)) {
+      return "scale or bias is no row";
     }
   }
   return {};
