@@ -243,6 +243,8 @@ const onnx::AttributeProto* NodeContext::getAttribute(const std::string& name) c
   if (const auto found = attributes_.find(name); found != attributes_.end()) return &found->second;
   // Rules share code, which may ask for an attribute that this operator does not have.
   if (!schema_.attributes().contains(name)) return nullptr;
+  // Rules take pads before auto_pad, even where they are 0; what runs goes by auto_pad.
+  if (name == "pads" && node_.string_or("auto_pad", "NOTSET") != "NOTSET") return nullptr;
   const Attribute* attribute = node_.attribute(name);
   if (!attribute) return nullptr;
   return &attributes_.emplace(name, to_rule_attribute(*attribute)).first->second;

@@ -13,7 +13,7 @@ using Integers = std::vector<int64_t>;
 /// Products of two of these fit an int64, and so does their sum with a few more.
 constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 
-enum class Kind : uint8_t { convolution, transposed, pooling };
+enum class Kind : uint8_t { convolution, transposed, pooling, whole };
 
 struct WindowOperator {
   std::string_view op;
@@ -22,10 +22,12 @@ struct WindowOperator {
 constexpr WindowOperator kWindowOperators[] = {
     {"AveragePool", Kind::pooling},     {"Conv", Kind::convolution},
     {"ConvInteger", Kind::convolution}, {"ConvTranspose", Kind::transposed},
-    {"LpPool", Kind::pooling},          {"MaxPool", Kind::pooling},
+    {"GlobalAveragePool", Kind::whole}, {"GlobalLpPool", Kind::whole},
+    {"GlobalMaxPool", Kind::whole},     {"LpPool", Kind::pooling},
+    {"MaxPool", Kind::pooling},
 };
 
-Refusal bad_attribute(std::string message) { return {"attribute", "", std::move(message)}; }
+Refusal bad_window(std::string message) { return {"attribute", "", std::move(message)}; }
 
 /// An attribute with an entry for each spatial dimension.
 struct List {
@@ -36,25 +38,32 @@ struct List {
 constexpr List kLists[] = {
     {"kernel_shape", 1, 1}, {"strides", 1, 1}, {"dilations", 1, 1}, {"pads", 0, 2}};
 
-std::optional<Refusal> check_list(const Node& node, const List& list,
-                                  std::optional<size_t> spatial) {
+std::optional<Refusal> check_entries(const Node& node, const List& list,
+                                     std::optional<size_t> spatial) {
   const auto* given = node.get<Integers>(list.name);
   if (!given) return std::nullopt;
   for (const int64_t number : *given) {
     if (number >= list.lowest && number <= kLargest) continue;
-    return bad_attribute(
+    return bad_window(
         fmt::format("attribute '{}' holds {}, which is out of range", list.name, number));
   }
   if (!spatial || given->size() == list.entries * *spatial) return std::nullopt;
-  return bad_attribute(fmt::format("attribute '{}' has {} entries, but {} are needed", list.name,
-                                   given->size(), list.entries * *spatial));
+  return bad_window(fmt::format("attribute '{}' has {} entries, but {} are needed", list.name,
+                                given->size(), list.entries * *spatial));
 }
 
+/// Padding of 0 beside auto_pad, which files in the wild have, adds nothing to what it says.
 std::optional<Refusal> check_auto_pad(const Node& node) {
   constexpr std::string_view kModes[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
   const std::string mode = node.string_or("auto_pad", "NOTSET");
-  if (std::ranges::find(kModes, std::string_view(mode)) != std::end(kModes)) return std::nullopt;
-  return bad_attribute(fmt::format("there is no auto_pad '{}'", mode));
+  if (std::ranges::find(kModes, std::string_view(mode)) == std::end(kModes)) {
+    return bad_window(fmt::format("there is no auto_pad '{}'", mode));
+  }
+  const auto* pads = node.get<Integers>("pads");
+  if (!pads || mode == "NOTSET") return std::nullopt;
+  if (std::ranges::all_of(*pads, [](int64_t pad) { return pad == 0; })) return std::nullopt;
+  return bad_window(fmt::format("attributes 'auto_pad' ({}) and 'pads' {} exclude each other", mode,
+                                to_string(std::span<const int64_t>(*pads))));
 }
 
 Integers list_or(const Node& node, std::string_view name, size_t count, int64_t fallback) {
@@ -91,7 +100,7 @@ std::optional<Refusal> check_cover(const Operands& o, Kind kind, size_t spatial)
 std::optional<Refusal> check_fit(const Operands& o, Kind kind, size_t spatial) {
   const Node& node = o.node();
   const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
-  if (kind == Kind::transposed) return std::nullopt;
+  if (kind == Kind::transposed || kind == Kind::whole) return std::nullopt;
   if (auto_pad.starts_with("SAME")) return check_cover(o, kind, spatial);
   const Integers dilations = list_or(node, "dilations", spatial, 1);
   Integers pads = list_or(node, "pads", 2 * spatial, 0);
@@ -102,7 +111,7 @@ std::optional<Refusal> check_fit(const Operands& o, Kind kind, size_t spatial) {
     const int64_t reach = (*kernel - 1) * dilations[d] + 1;
     const int64_t before = pads[d], after = pads[spatial + d];
     if (kind == Kind::pooling && std::max(before, after) >= reach) {
-      return bad_attribute(
+      return bad_window(
           fmt::format("padding of {} along spatial dimension {} is not smaller "
                       "than the window of {}: a window could lie in it alone",
                       std::max(before, after), d, reach));
@@ -120,8 +129,10 @@ std::optional<Refusal> check_fit(const Operands& o, Kind kind, size_t spatial) {
 
 std::optional<Refusal> guard_window(const Operands& operands) {
   const Node& node = operands.node();
+  if (!node.domain.empty()) return std::nullopt;
+  if (auto refusal = check_auto_pad(node)) return refusal;
   const auto* found = std::ranges::find(kWindowOperators, node.op, &WindowOperator::op);
-  if (found == std::end(kWindowOperators) || !node.domain.empty()) return std::nullopt;
+  if (found == std::end(kWindowOperators)) return std::nullopt;
   const auto rank = operands.rank(0);
   if (rank && *rank < 3) {
     return Refusal{"shape", node.input(0)->name(),
@@ -129,13 +140,12 @@ std::optional<Refusal> guard_window(const Operands& operands) {
   }
   const auto spatial = rank ? std::optional(static_cast<size_t>(*rank) - 2) : std::nullopt;
   for (const List& list : kLists) {
-    if (auto refusal = check_list(node, list, spatial)) return refusal;
+    if (auto refusal = check_entries(node, list, spatial)) return refusal;
   }
   if (const auto* kernel = node.get<Integers>("kernel_shape"); kernel && !element_count(*kernel)) {
-    return bad_attribute(fmt::format("a window of {} has more places than can be counted",
-                                     to_string(std::span<const int64_t>(*kernel))));
+    return bad_window(fmt::format("a window of {} has more places than can be counted",
+                                  to_string(std::span<const int64_t>(*kernel))));
   }
-  if (auto refusal = check_auto_pad(node)) return refusal;
   return spatial ? check_fit(operands, found->kind, *spatial) : std::nullopt;
 }
 

@@ -145,7 +145,9 @@ class Cut {
 }  // namespace
 
 bool can_be_planned(const Graph& graph) {
-  return std::ranges::all_of(graph.nodes(), [](const auto& node) { return can_be_planned(*node); });
+  // An output may be an input or a constant that no node reads.
+  return std::ranges::all_of(graph.outputs(), [](const Value* v) { return can_be_planned(*v); }) &&
+         std::ranges::all_of(graph.nodes(), [](const auto& node) { return can_be_planned(*node); });
 }
 
 std::optional<Regions> cut_into_regions(const Model& step) { return Cut(step).run(); }

@@ -130,6 +130,20 @@ const GuardCase kCases[] = {
     {"another auto_pad", 21,
      "g (float[1,1,4] x) => (y) { y = MaxPool<kernel_shape = [2], auto_pad = \"SAME\">(x) }",
      "attribute", "there is no auto_pad 'SAME'"},
+    {"pads beside auto_pad", 21,
+     "g (float[1,1,4] x) => (y) {\n"
+     "y = MaxPool<kernel_shape = [2], auto_pad = \"VALID\", pads = [0, 1]>(x) }",
+     "attribute", "attributes 'auto_pad' (VALID) and 'pads' [0,1] exclude each other"},
+    {"pads beside auto_pad, no shape known", 21,
+     "g (float[] x, float[] w) => (y) { y = ConvTranspose<auto_pad = \"SAME_LOWER\", pads = "
+     "[1]>(x, w) }",
+     "attribute", "attributes 'auto_pad' (SAME_LOWER) and 'pads' [1] exclude each other"},
+    {"pads beside auto_pad of quantized images", 21,
+     "g (uint8[1,1,4] x, float s, uint8 z, uint8[1,1,2] w, float[1] t) => (y) {\n"
+     "y = QLinearConv<auto_pad = \"SAME_UPPER\", pads = [1, 0]>(x, s, z, w, t, z, s, z) }",
+     "attribute", "attributes 'auto_pad' (SAME_UPPER) and 'pads' [1,0] exclude each other"},
+    {"an average over no dimensions", 21, "g (float[2,3] x) => (y) { y = GlobalAveragePool(x) }",
+     "shape", "its input has rank 2, and no spatial dimensions"},
     {"padding as large as the window", 21,
      "g (float[1,1,4] x) => (y) { y = AveragePool<kernel_shape = [2], pads = [0, 2]>(x) }",
      "attribute",
