@@ -35,6 +35,22 @@ void pad_to_cover(Window& window, std::span<const int64_t> spatial, bool odd_one
 
 }  // namespace
 
+void Window::require_result(std::span<const int64_t> dims) const {
+  if (std::ranges::equal(output, dims.subspan(2))) return;
+  throw Bug(fmt::format("windows give {} places, but the result is {}",
+                        to_string(std::span<const int64_t>(output)), to_string(dims)));
+}
+
+bool pads_whole_windows(const Node& node, std::span<const int64_t> kernel) {
+  const auto pads = list_or(node, "pads", 2 * kernel.size(), 0);
+  const auto dilations = list_or(node, "dilations", kernel.size(), 1);
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
+    if (std::max(pads[d], pads[kernel.size() + d]) >= reach) return true;
+  }
+  return false;
+}
+
 Window read_window(const Node& node, std::span<const int64_t> spatial,
                    const std::vector<int64_t>& kernel) {
   const size_t count = spatial.size();

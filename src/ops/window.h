@@ -25,12 +25,19 @@ struct Window {
     const int64_t room = limit - source(d, at, 0);
     return room <= 0 ? 0 : std::min(kernel[d], (room - 1) / dilations[d] + 1);
   }
+
+  /// Throws Bug where the windows do not give a result of these dimensions, for which memory is
+  /// laid out.
+  void require_result(std::span<const int64_t> dims) const;
 };
 
 /// An attribute with an entry for each spatial dimension, or `count` times `fallback`; throws Error
 /// where it has more or fewer.
 std::vector<int64_t> list_or(const Node& node, std::string_view name, size_t count,
                              int64_t fallback);
+
+/// Whether the padding that a node gives is as large as a whole window of this kernel.
+bool pads_whole_windows(const Node& node, std::span<const int64_t> kernel);
 
 /// Reads the attributes of a node for an input of these spatial dimensions; throws Error where they
 /// do not fit. `kernel` is used where the node has no kernel_shape.

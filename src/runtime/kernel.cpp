@@ -1,7 +1,10 @@
 #include "runtime/kernel.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <map>
+#include <new>
 
 #include "onward/error.h"
 #include "runtime/plan_builder.h"
@@ -69,6 +72,14 @@ std::vector<const KernelChoice*> kernel_choices(const Node& node) {
   }();
   const auto found = table.find({node.domain, node.op});
   return found == table.end() ? std::vector<const KernelChoice*>{} : found->second;
+}
+
+void rethrow_as_error(const std::exception& failure, std::string_view kernel,
+                      const std::string& where) {
+  const bool is_ours = dynamic_cast<const Error*>(&failure) || dynamic_cast<const Bug*>(&failure);
+  if (is_ours || dynamic_cast<const std::bad_alloc*>(&failure)) throw;
+  throw Error(fmt::format("kernel '{}' can't do it: {}", kernel, failure.what()))
+      .add_context(where);
 }
 
 void make_reference(Site& site) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,11 @@ struct KernelChoice {
 
 /// The kernels of an operator, the fastest first; without any, the reference kernel does it.
 std::vector<const KernelChoice*> kernel_choices(const Node& node);
+
+/// Within a handler: throws what a library has thrown as an Error that says where. What Onward
+/// throws, and a lack of memory, go on as they are.
+[[noreturn]] void rethrow_as_error(const std::exception& failure, std::string_view kernel,
+                                   const std::string& where);
 
 /// The reference kernel: any operator, any type.
 void make_reference(Site& site);

@@ -263,7 +263,13 @@ void PlanBuilder::plan_node(const Node& node) {
     if (refusal.empty()) {
       kernel_ = choice->name;
       Site site(*this, node);
-      choice->make(site);
+      try {
+        choice->make(site);
+      } catch (Error& error) {
+        throw error.add_context(fmt::format("in {} ({})", node.label(), node.op));
+      } catch (const std::exception& failure) {
+        rethrow_as_error(failure, kernel_, fmt::format("in {} ({})", node.label(), node.op));
+      }
       return;
     }
     reason_ += fmt::format("{}{}: {}", reason_.empty() ? "" : "; ", choice->name, refusal);

@@ -47,6 +47,8 @@ void run_actions(std::vector<Action>& actions, const Run& run) {
     } catch (Error& error) {
       error.add_context("in " + action.label);
       throw;
+    } catch (const std::exception& failure) {
+      rethrow_as_error(failure, action.kernel, "in " + action.label);
     }
   }
 }

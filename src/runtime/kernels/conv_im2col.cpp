@@ -57,6 +57,7 @@ Im2col find_im2col(const Node& node, const std::vector<int64_t>& x, const std::v
   const std::span spatial = std::span(x).subspan(2);
   const std::vector<int64_t> kernel(w.begin() + 2, w.end());
   const Window window = read_window(node, spatial, kernel);
+  window.require_result(y);
   const int64_t groups = node.int_or("group", 1);
   Im2col p{.images = x[0],
            .groups = groups,

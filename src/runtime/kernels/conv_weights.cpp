@@ -82,6 +82,7 @@ Extents geometry_of(const Node& node) {
   const auto x = *static_dims(*node.input(0)), dy = *static_dims(*node.input(1)),
              w = *static_dims(*node.output(0));
   const Window window = read_window(node, std::span(x).subspan(2), {w[2], w[3]});
+  window.require_result(dy);
   Extents s{.images = x[0],
             .channels = x[1],
             .outputs = w[0],
@@ -182,6 +183,7 @@ Reason refuses_register_sums(const Node& node) {
   if (dilations && std::ranges::any_of(*dilations, [](int64_t d) { return d != 1; })) {
     return "dilated";
   }
+  if (pads_whole_windows(node, std::span(w).subspan(2))) return "windows in the padding alone";
   return {};
 }
 

@@ -40,9 +40,10 @@ struct Places {
   bool has_empty_window() const { return std::ranges::adjacent_find(begin) != begin.end(); }
 };
 
-Places find_places(const Node& node, const std::vector<int64_t>& x) {
+Places find_places(const Node& node, const std::vector<int64_t>& x, const std::vector<int64_t>& y) {
   const std::span spatial = std::span(x).subspan(2);
   const Window window = read_window(node, spatial, {});
+  window.require_result(y);
   Places found{.images = x[0], .channels = x[1]};
   found.inputs = checked_element_count(spatial);
   found.outputs = checked_element_count(window.output);
@@ -144,7 +145,7 @@ void max_pool_grad(const Places& p, const T* dy, const uint8_t* taps, T* dx) {
 
 template <typename T>
 void plan_max_pool(Site& site) {
-  const Places places = find_places(site.node(), site.input_dims(0));
+  const Places places = find_places(site.node(), site.input_dims(0), site.output_dims(0));
   if (places.images * places.channels > 0 && places.has_empty_window()) {
     throw Error("a window lies in the padding alone");
   }
@@ -164,7 +165,7 @@ void make_max_pool(Site& site) {
 // MaxPoolGrad(dy, taps), where the taps are what MaxPoolSaving gave.
 template <typename T>
 void plan_max_pool_grad(Site& site) {
-  const Places places = find_places(site.node(), site.output_dims(0));
+  const Places places = find_places(site.node(), site.output_dims(0), site.input_dims(0));
   const SlotIndex dy = site.input(0, Layout::channels_last),
                   taps = site.input(1, Layout::channels_last);
   const SlotIndex dx = site.output(0, Layout::channels_last);
@@ -184,7 +185,7 @@ Reason refuses_average_pool(const Node& node) {
 
 template <typename T>
 void plan_average_pool(Site& site) {
-  const Places p = find_places(site.node(), site.input_dims(0));
+  const Places p = find_places(site.node(), site.input_dims(0), site.output_dims(0));
   const auto sizes = window_sizes(site.node(), site.input_dims(0), p);
   const SlotIndex x = site.input(0, Layout::channels_last),
                   y = site.output(0, Layout::channels_last);
@@ -213,7 +214,7 @@ void make_average_pool(Site& site) {
 // AveragePoolGrad(dy, the shape of x)
 template <typename T>
 void plan_average_pool_grad(Site& site) {
-  const Places p = find_places(site.node(), site.output_dims(0));
+  const Places p = find_places(site.node(), site.output_dims(0), site.input_dims(0));
   const auto sizes = window_sizes(site.node(), site.output_dims(0), p);
   const SlotIndex dy = site.input(0, Layout::channels_last);
   const SlotIndex dx = site.output(0, Layout::channels_last);
