@@ -5,6 +5,8 @@
 #include "check/operators.h"
 #include "format/load.h"
 #include "infer/infer.h"
+#include "ir/copy.h"
+#include "opset/lift.h"
 
 namespace onward {
 namespace {
@@ -53,11 +55,25 @@ void check_ir_version(const Model& model, Problems& problems) {
   });
 }
 
+/// What runs is the newest form of each operator, of which more may be asked than the rules of the
+/// older ones know of. A form that can't be lifted is no fault of the model.
+void check_newest_forms(const Model& model, Problems& problems) {
+  if (problems.errors() > 0) return;
+  Model newest = copy(model);
+  lift_where_possible(newest);
+  Problems found;
+  infer_types(newest, found);
+  for (const Problem& problem : found.list()) {
+    if (problem.severity == Severity::error) problems.add(problem);
+  }
+}
+
 }  // namespace
 
 void check(Model& model, Problems& problems) {
   check_operators(model, problems);
   infer_types(model, problems);
+  check_newest_forms(model, problems);
   check_ir_version(model, problems);
   check_training(model, problems);
 }

@@ -89,6 +89,7 @@ class TrainingChecker {
              fmt::format("it has {} inputs, but names {} values in xs and zs", node.inputs().size(),
                          named.size()));
     }
+    check_stand_ins(node, named, report);
     check_independence(named, report);
     if (node.outputs().size() > xs->values.size()) {
       report("gradient-outputs", "",
@@ -110,6 +111,21 @@ class TrainingChecker {
                fmt::format("'{}' depends on it only through operators without gradient: {}",
                            loss->name(), stops_between(loss, x)));
       }
+    }
+  }
+
+  /// An input is the value that y is a function of, in place of the one that is named.
+  template <typename Report>
+  static void check_stand_ins(const Node& node, const std::vector<const Value*>& named,
+                              Report report) {
+    for (size_t i = 0; i < named.size() && i < node.inputs().size(); ++i) {
+      const Value* input = node.input(i);
+      if (!input || input == named[i]) continue;
+      const auto reason = conflict(named[i]->type, input->type);
+      if (!reason) continue;
+      report("gradient-inputs", input->name(),
+             fmt::format("it stands for '{}', which is {}, but is {}: {}", named[i]->name(),
+                         to_string(named[i]->type), to_string(input->type), *reason));
     }
   }
 

@@ -45,9 +45,10 @@ std::optional<Refusal> check_arity(const Node& node, const onnx::OpSchema& schem
           check_count(node.outputs().size(), schema.min_output(), schema.max_output(), "output")) {
     return refusal;
   }
-  for (size_t i = 0; i < schema.inputs().size() && i < node.inputs().size(); ++i) {
-    const auto& parameter = schema.inputs()[i];
-    if (!node.input(i) && parameter.GetOption() == onnx::OpSchema::Single) {
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    // The last parameter stands for all that follow, where it is variadic.
+    const auto& parameter = schema.inputs()[std::min(i, schema.inputs().size() - 1)];
+    if (!node.input(i) && parameter.GetOption() != onnx::OpSchema::Optional) {
       return arity(
           fmt::format("input {} ({}) is left out, but not optional", i, parameter.GetName()));
     }

@@ -242,22 +242,34 @@ Complaint pads_each_axis(const Operands& o, size_t input) {
   return pads_with_something(o, input);
 }
 
-/// Axes of the first input, each at most once.
-Complaint names_axes(const Operands& o, size_t input) {
-  if (auto complaint = is_vector_or_scalar(o, input)) return complaint;
-  const auto numbers = o.numbers(input);
-  const auto rank = o.rank(0);
-  if (!numbers || !rank) return std::nullopt;
+/// Axes of a tensor of that rank, each at most once.
+Complaint are_axes(std::span<const double> numbers, int64_t rank) {
   std::set<double> seen;
-  for (const double axis : *numbers) {
-    if (axis < static_cast<double>(-*rank) || axis >= static_cast<double>(*rank)) {
-      return fmt::format("axis {} is out of range for rank {}", axis, *rank);
+  for (const double axis : numbers) {
+    if (axis < static_cast<double>(-rank) || axis >= static_cast<double>(rank)) {
+      return fmt::format("axis {} is out of range for rank {}", axis, rank);
     }
-    if (!seen.insert(axis < 0 ? axis + static_cast<double>(*rank) : axis).second) {
+    if (!seen.insert(axis < 0 ? axis + static_cast<double>(rank) : axis).second) {
       return fmt::format("axis {} is given twice", axis);
     }
   }
   return std::nullopt;
+}
+
+Complaint names_axes(const Operands& o, size_t input) {
+  if (auto complaint = is_vector_or_scalar(o, input)) return complaint;
+  const auto numbers = o.numbers(input);
+  const auto rank = o.rank(0);
+  return numbers && rank ? are_axes(*numbers, *rank) : std::nullopt;
+}
+
+/// Axes of the result, which has those too.
+Complaint names_new_axes(const Operands& o, size_t input) {
+  if (auto complaint = is_vector_or_scalar(o, input)) return complaint;
+  const auto numbers = o.numbers(input);
+  const auto rank = o.rank(0);
+  if (!numbers || !rank) return std::nullopt;
+  return are_axes(*numbers, *rank + static_cast<int64_t>(numbers->size()));
 }
 
 Complaint names_reduced_axes(const Operands& o, size_t input) {
@@ -373,11 +385,16 @@ constexpr OperandRule kRules[] = {
     {"Range", 0, "start", is_one_number},
     {"Range", 1, "limit", is_one_number},
     {"Range", 2, "delta", is_one_number},
+    {"ReduceL1", 1, "axes", names_reduced_axes},
+    {"ReduceL2", 1, "axes", names_reduced_axes},
+    {"ReduceLogSum", 1, "axes", names_reduced_axes},
+    {"ReduceLogSumExp", 1, "axes", names_reduced_axes},
     {"ReduceMax", 1, "axes", names_reduced_axes},
     {"ReduceMean", 1, "axes", names_reduced_axes},
     {"ReduceMin", 1, "axes", names_reduced_axes},
     {"ReduceProd", 1, "axes", names_reduced_axes},
     {"ReduceSum", 1, "axes", names_reduced_axes},
+    {"ReduceSumSquare", 1, "axes", names_reduced_axes},
     {"Reshape", 1, "shape", reshapes},
     {"ScatterElements", 1, "indices", picks_elements},
     {"ScatterElements", 2, "updates", has_shape_of_indices},
@@ -389,7 +406,7 @@ constexpr OperandRule kRules[] = {
     {"SoftmaxCrossEntropyLoss", 2, "weights", is_for_each_class},
     {"Split", 1, "split", is_for_each_part},
     {"Squeeze", 1, "axes", names_axes},
-    {"Unsqueeze", 1, "axes", is_vector_or_scalar},
+    {"Unsqueeze", 1, "axes", names_new_axes},
 };
 
 /// Lists of as many tensors each follow the rate and the number of steps of the standard's

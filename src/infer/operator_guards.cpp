@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "infer/old_form_guards.h"
 #include "infer/operand_shapes.h"
 #include "infer/window_guard.h"
 
@@ -103,11 +104,39 @@ std::optional<Refusal> guard_random_shape(const Operands& o) {
   return dims ? check_list("shape", *dims, 0) : std::nullopt;
 }
 
-std::optional<Refusal> guard_element_type(const Operands& o) {
-  const int64_t to = o.node().int_or("to", 0);
-  const auto dtype = dtype_from_onnx(to);
-  if (dtype && *dtype != DType::undefined) return std::nullopt;
-  return bad_attribute(fmt::format("attribute 'to' is {}, which is no element type", to));
+/// An attribute that names an element type, whichever operator has it.
+struct ElementTypeAttribute {
+  std::string_view name;
+  bool may_be_none = false;  // 0 stands for one that is left out
+  bool is_precision = false;
+};
+constexpr ElementTypeAttribute kElementTypes[] = {
+    {"dtype"},
+    {"output_datatype"},
+    {"output_dtype", true},
+    {"precision", true, true},
+    {"softmax_precision", false, true},
+    {"stash_type", false, true},
+    {"to"},
+};
+
+bool is_computed_with(DType dtype) { return is_float(dtype) && bits(dtype) >= 16; }
+
+std::optional<Refusal> guard_element_types(const Node& node) {
+  for (const ElementTypeAttribute& attribute : kElementTypes) {
+    const auto* number = node.get<int64_t>(attribute.name);
+    if (!number || (*number == 0 && attribute.may_be_none)) continue;
+    const auto dtype = dtype_from_onnx(*number);
+    if (!dtype || *dtype == DType::undefined) {
+      return bad_attribute(
+          fmt::format("attribute '{}' is {}, which is no element type", attribute.name, *number));
+    }
+    if (attribute.is_precision && !is_computed_with(*dtype)) {
+      return bad_attribute(fmt::format("attribute '{}' is {}, but must be f16, bf16, f32 or f64",
+                                       attribute.name, name(*dtype)));
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Refusal> guard_batch_dims(const Operands& o) {
@@ -200,10 +229,10 @@ struct Guard {
 };
 
 constexpr Guard kGuards[] = {
-    {"Cast", guard_element_type},                  // takes any number for one
     {"ConstantOfShape", guard_shape_input<0, 0>},  // makes a message of each dimension
     {"Einsum", guard_equation},                    // hangs on any other sign
     {"Expand", guard_shape_input<1, 0>},           // makes a message of each dimension
+    {"GatherElements", guard_axis},                // does not look at it
     {"GatherND", guard_batch_dims},                // reads dimensions before the first
     {"LayerNormalization", guard_axis},            // reads dimensions after the last
     {"MeanVarianceNormalization", guard_axes},     // has no rule of its own
@@ -214,6 +243,8 @@ constexpr Guard kGuards[] = {
     {"Reshape", guard_shape_input<1, -1>},         // makes a message of each dimension
     {"Resize", guard_scales},                      // casts any float to an integer
     {"STFT", guard_frame_step},                    // divides by it
+    {"Scatter", guard_axis},                       // does not look at it
+    {"ScatterElements", guard_axis},               // does not look at it
     {"Split", guard_split},                        // reads sizes after the last, adds them up
     {"SplitToSequence", guard_split},              // adds them up
     {"TfIdfVectorizer", guard_indexes},            // adds 1
@@ -230,6 +261,10 @@ std::optional<Refusal> guard_operator(const Operands& operands) {
     if (guard.op != node.op || !node.domain.empty()) continue;
     if (auto refusal = guard.check(operands)) return refusal;
   }
+  if (node.domain.empty()) {
+    if (auto refusal = guard_element_types(node)) return refusal;
+  }
+  if (auto refusal = guard_old_form(operands)) return refusal;
   if (auto refusal = guard_window(operands)) return refusal;
   return guard_operand_shapes(operands);
 }

@@ -36,6 +36,11 @@ const GuardCase kCases[] = {
      "arity", "it has 4 inputs, but takes 1 to 3"},
     {"an input left out", 21, "g (float[2] x) => (y) { y = Add(, x) }", "arity",
      "input 0 (A) is left out, but not optional"},
+    {"one of many inputs left out", 21, "g (float[2] x) => (y) { y = Sum(x, , x) }", "arity",
+     "input 1 (data_0) is left out, but not optional"},
+    {"the last of many inputs left out", 21,
+     "g (float[2] x) => (y) { y = Concat<axis = 0>(x, \"\") }", "arity",
+     "input 1 (inputs) is left out, but not optional"},
 
     // attributes
     {"an attribute left out", 21, "g (float[2] x) => (y) { y = Concat(x, x) }", "attribute",
@@ -83,6 +88,99 @@ const GuardCase kCases[] = {
     {"sizes whose sum overflows", 2,
      "g (float[6] x) => (a, b) { a, b = Split<split = [9223372036854775807, 2]>(x) }", "attribute",
      "attribute 'split' holds 9223372036854775807, which is out of range"},
+
+    {"an axis that only kernels look at", 21,
+     "g (float[2,3] x, int64[2,3] i) => (y) { y = GatherElements<axis = 5>(x, i) }", "attribute",
+     "axis 5 is out of range for rank 2"},
+    {"an axis to scatter along", 21,
+     "g (float[2,3] x, int64[2,3] i) => (y) { y = ScatterElements<axis = -3>(x, i, x) }",
+     "attribute", "axis -3 is out of range for rank 2"},
+
+    // attributes that name element types
+    {"Cast to nothing", 21, "g (float[2] x) => (y) { y = Cast<to = 0>(x) }", "attribute",
+     "attribute 'to' is 0, which is no element type"},
+    {"Cast to a type of no standard", 21, "g (float[2] x) => (y) { y = Cast<to = 99>(x) }",
+     "attribute", "attribute 'to' is 99, which is no element type"},
+    {"Bernoulli", 21, "g (float[2] x) => (y) { y = Bernoulli<dtype = -2>(x) }", "attribute",
+     "attribute 'dtype' is -2, which is no element type"},
+    {"EyeLike", 21, "g (float[2,2] x) => (y) { y = EyeLike<dtype = 0>(x) }", "attribute",
+     "attribute 'dtype' is 0, which is no element type"},
+    {"HannWindow", 21, "g (int64 n) => (y) { y = HannWindow<output_datatype = 77>(n) }",
+     "attribute", "attribute 'output_datatype' is 77, which is no element type"},
+    {"Multinomial", 21, "g (float[2,3] x) => (y) { y = Multinomial<dtype = 1000>(x) }", "attribute",
+     "attribute 'dtype' is 1000, which is no element type"},
+    {"QuantizeLinear", 21,
+     "g (float[2] x, float s) => (y) { y = QuantizeLinear<output_dtype = -1>(x, s) }", "attribute",
+     "attribute 'output_dtype' is -1, which is no element type"},
+    {"RandomNormal", 21, "g () => (y) { y = RandomNormal<dtype = 0, shape = [2]>() }", "attribute",
+     "attribute 'dtype' is 0, which is no element type"},
+    {"RandomNormalLike", 21, "g (float[2] x) => (y) { y = RandomNormalLike<dtype = 50>(x) }",
+     "attribute", "attribute 'dtype' is 50, which is no element type"},
+    {"RandomUniform", 21, "g () => (y) { y = RandomUniform<dtype = -9, shape = [2]>() }",
+     "attribute", "attribute 'dtype' is -9, which is no element type"},
+    {"RandomUniformLike", 21, "g (float[2] x) => (y) { y = RandomUniformLike<dtype = 0>(x) }",
+     "attribute", "attribute 'dtype' is 0, which is no element type"},
+    {"SequenceEmpty", 21, "g () => (y) { y = SequenceEmpty<dtype = 88>() }", "attribute",
+     "attribute 'dtype' is 88, which is no element type"},
+    {"statistics of no type", 17,
+     "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<stash_type = -2>(x, s) }",
+     "attribute", "attribute 'stash_type' is -2, which is no element type"},
+    {"statistics that are integers", 17,
+     "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<stash_type = 7>(x, s) }",
+     "attribute", "attribute 'stash_type' is i64, but must be f16, bf16, f32 or f64"},
+    {"statistics of eight bits", 21,
+     "g (float[2,4,3] x, float[4] s) => (y) {\n"
+     "y = GroupNormalization<num_groups = 2, stash_type = 17>(x, s, s) }",
+     "attribute", "attribute 'stash_type' is f8e4m3fn, but must be f16, bf16, f32 or f64"},
+
+    // forms that later opsets replaced
+    {"Squeeze of a later axis", 10, "g (float[2,3] x) => (y) { y = Squeeze<axes = [2]>(x) }",
+     "attribute", "axis 2 is out of range for rank 2"},
+    {"Unsqueeze twice", 10, "g (float[2,3] x) => (y) { y = Unsqueeze<axes = [0, 0]>(x) }",
+     "attribute", "axis 0 is given twice"},
+    {"Unsqueeze of a later axis", 10, "g (float[2,3] x) => (y) { y = Unsqueeze<axes = [7]>(x) }",
+     "attribute", "axis 7 is out of range for rank 3"},
+    {"Unsqueeze twice, as an input", 21,
+     "g (float[2,3] x) => (y) <int64[2] a = {0, -4}> { y = Unsqueeze(x, a) }", "shape",
+     "input 1 (axes): axis -4 is given twice"},
+    {"ReduceMax twice", 11, "g (float[2,3] x) => (y) { y = ReduceMax<axes = [1, -1]>(x) }",
+     "attribute", "axis -1 is given twice"},
+    {"ReduceLogSumExp of a later axis", 11,
+     "g (float[2,3] x) => (y) { y = ReduceLogSumExp<axes = [5]>(x) }", "attribute",
+     "axis 5 is out of range for rank 2"},
+    {"ReduceL2 twice, as an input", 21,
+     "g (float[2,3] x) => (y) <int64[2] a = {1, 1}> { y = ReduceL2(x, a) }", "shape",
+     "input 1 (axes): axis 1 is given twice"},
+    {"Softmax cut behind the last", 10, "g (float[2,3] x) => (y) { y = Softmax<axis = 5>(x) }",
+     "attribute", "axis 5 is out of range for rank 2"},
+    {"LogSoftmax cut before the first", 1,
+     "g (float[2,3] x) => (y) { y = LogSoftmax<axis = -3>(x) }", "attribute",
+     "axis -3 is out of range for rank 2"},
+    {"Slice of three dimensions", 9,
+     "g (float[2,3] x) => (y) { y = Slice<starts = [0, 0, 0], ends = [1, 1, 1]>(x) }", "attribute",
+     "attribute 'starts' has 3 entries for rank 2"},
+    {"Slice without an end", 9,
+     "g (float[2,3] x) => (y) { y = Slice<starts = [0, 0], ends = [1]>(x) }", "attribute",
+     "attributes 'starts', 'ends' and 'axes' differ in length"},
+    {"Slice twice", 9,
+     "g (float[2,3] x) => (y) { y = Slice<starts = [0, 0], ends = [1, 1], axes = [1, 1]>(x) }",
+     "attribute", "axis 1 is given twice"},
+    {"Add of another shape", 6, "g (float[2,3] x, float[3] v) => (y) { y = Add(x, v) }", "shape",
+     "its shape [3] is not [2,3], and attribute 'broadcast' is not set"},
+    {"Mul that would broadcast A", 6,
+     "g (float[3] x, float[2,3] v) => (y) { y = Mul<broadcast = 1>(x, v) }", "attribute",
+     "axis -1 leaves no room for rank 2 below rank 1"},
+    {"Sub from a later axis", 6,
+     "g (float[2,3] x, float[2] v) => (y) { y = Sub<broadcast = 1, axis = 5>(x, v) }", "attribute",
+     "axis 5 leaves no room for rank 1 below rank 2"},
+    {"Less of a shape that does not fit", 1,
+     "g (float[2,3] x, float[2] v) => (y) { y = Less<broadcast = 1>(x, v) }", "shape",
+     "its shape [2] can't be broadcast to [2,3] from axis 1"},
+    {"Sum of two shapes", 6, "g (float[2,3] x, float[3] v) => (y) { y = Sum(x, v) }", "shape",
+     "its shape [3] is not [2,3], and its operator broadcasts only since opset 8"},
+    {"Gemm with a vector", 6,
+     "g (float[2,3] x, float[3,4] w, float[4] b) => (y) { y = Gemm(x, w, b) }", "shape",
+     "its shape [4] is not [2,4], and attribute 'broadcast' is not set"},
 
     // values of constant inputs
     {"sizes whose sum overflows, as an input", 13,
@@ -193,7 +291,48 @@ const char* const kRight[] = {
     "g (float[2] x) => (y) { y = Clip(x, , ) }",
     "g (float[2] x) => (y) { c = Constant<value_int = 9223372036854775807>()\n y = Relu(x) }",
     "g (float[2,1] x, int64[N] s) => (y) { y = Expand(x, s) }",
+    "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<stash_type = 16>(x, s) }",
+    "g (float[2,3] x, int64[2,3] i) => (y) { y = GatherElements<axis = -2>(x, i) }",
+    "g (float[2,3,4] x) => (y) { y = GlobalMaxPool(x) }",
 };
+
+struct RightForm {
+  int opset;
+  const char* graph;
+  const char* type;  // of y
+};
+
+const RightForm kRightForms[] = {
+    {10, "g (float[2,1] x) => (y) { y = Squeeze<axes = [1]>(x) }", "f32[2]"},
+    {10, "g (float[2,3] x) => (y) { y = Unsqueeze<axes = [0, 3]>(x) }", "f32[1,2,3,1]"},
+    {10, "g (float[2,3] x) => (y) { y = Softmax<axis = 2>(x) }", "f32[2,3]"},
+    {9, "g (float[2,3] x) => (y) { y = Slice<starts = [0, 1], ends = [1, 3]>(x) }", "f32[1,2]"},
+    {6, "g (float[2,3] x, float[2] v) => (y) { y = Add<broadcast = 1, axis = 0>(x, v) }",
+     "f32[2,3]"},
+    {6, "g (float[2,3] x, float[1,1,1] v) => (y) { y = Add<broadcast = 1>(x, v) }", "f32[2,3]"},
+    {6, "g (float[N,3] x, float[M,3] v) => (y) { y = Mul(x, v) }", "f32[N,3]"},
+    {6, "g (float[2,3] x, float[3,4] w, float[4] b) => (y) { y = Gemm<broadcast = 1>(x, w, b) }",
+     "f32[2,4]"},
+    {21,
+     "g (float[1,1,5] x) => (y) {\n"
+     "y = MaxPool<kernel_shape = [3], auto_pad = \"SAME_UPPER\", pads = [0, 0]>(x) }",
+     "f32[1,1,5]"},
+    {21,
+     "g (float[1,1,5] x, float[2,1,3] w) => (y) {\n"
+     "y = Conv<auto_pad = \"SAME_LOWER\", strides = [2], pads = [0, 0]>(x, w) }",
+     "f32[1,2,3]"},
+};
+
+TEST(InferGuards, LetRightFormsPass) {
+  for (const RightForm& test : kRightForms) {
+    SCOPED_TRACE(test.graph);
+    Model model = read(test.opset, test.graph);
+    Problems problems;
+    infer_types(model, problems);
+    for (const Problem& problem : problems.list()) ADD_FAILURE() << to_string(problem);
+    EXPECT_EQ(to_string(model.graph->outputs()[0]->type), test.type);
+  }
+}
 
 TEST(InferGuards, LetRightNodesPass) {
   for (const char* graph : kRight) {
