@@ -29,8 +29,9 @@ def _refuse_settings(kind, settings, *names):
 def _sgd(settings):
     momentum = settings["momentum"]
     kind = "nesterov" if settings["nesterov"] else "momentum" if momentum else "sgd"
-    return {"optimizer": kind, "momentum": momentum, "dampening": settings["dampening"],
-            "weight_decay": settings["weight_decay"]}
+    # Without momentum nothing is dampened, and PyTorch allows no dampening with Nesterov's.
+    numbers = {"sgd": (), "momentum": ("momentum", "dampening"), "nesterov": ("momentum",)}[kind]
+    return {"optimizer": kind, "weight_decay": settings["weight_decay"], **{name: settings[name] for name in numbers}}
 
 
 def _adam(kind):
