@@ -3,20 +3,47 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 namespace onward::cli {
 namespace {
 
+std::string refuse_empty(const std::string& text) {
+  return text.empty() ? "takes a value, not an empty text" : "";
+}
+
 /// A name without a dash: the library tells positional arguments from options by it.
 template <typename T>
-CLI::Option* add(CLI::App* app, const std::string& names, T* value, const std::string& help) {
-  return app->add_option(names, *value, help);
+CLI::Option* add_text(CLI::App* app, const std::string& names, T* value, const std::string& help) {
+  return app->add_option(names, *value, help)->check(refuse_empty);
+}
+
+/// Reads all of the text. The library itself would take the nearest number that the type holds, and
+/// 010 for 8.
+template <typename T>
+std::errc read_number(const std::string& text, T& number) {
+  const char* end = text.data() + text.size();
+  const auto [stopped, failure] = std::from_chars(text.data(), end, number);
+  return failure == std::errc() && stopped != end ? std::errc::invalid_argument : failure;
 }
 
 template <typename T>
-CLI::Option* add_with_default(CLI::App* app, const std::string& names, T* value,
-                              const std::string& help) {
-  return add(app, names, value, help)->capture_default_str();
+CLI::Option* add_number(CLI::App* app, const std::string& names, T* value,
+                        const std::string& help) {
+  constexpr bool is_whole = std::is_integral_v<T>;
+  const auto set = [value](const std::string& text) { read_number(text, *value); };
+  return app->add_option_function<std::string>(names, set, help)
+      ->type_name(is_whole ? "INT" : "FLOAT")
+      ->check([](const std::string& text) {
+        T number{};
+        const std::errc failure = read_number(text, number);
+        if (failure == std::errc()) return std::string();
+        if (failure == std::errc::result_out_of_range) {
+          return fmt::format("{} is out of the range of {}", text,
+                             is_whole ? "whole numbers of 64 bits" : "float64");
+        }
+        return fmt::format("'{}' is not a {}number", text, is_whole ? "whole " : "");
+      });
 }
 
 }  // namespace
@@ -36,11 +63,11 @@ Argument& Argument::value_name(const std::string& name) {
   return *this;
 }
 
-Argument& Argument::at_least(double least) {
-  // Not CLI::Range, which writes "FLOAT in [1 - inf]" into the help.
+Argument& Argument::at_least(int64_t least) {
+  // Not CLI::Range, which writes "INT in [1 - 9223372036854775807]" into the help.
   option_->check([least](const std::string& text) {
-    double number = 0;
-    const bool fits = CLI::detail::lexical_cast(text, number) && number >= least;
+    int64_t number = 0;
+    const bool fits = read_number(text, number) == std::errc() && number >= least;
     return fits ? std::string() : fmt::format("{} is not a number from {} on", text, least);
   });
   return *this;
@@ -59,25 +86,21 @@ Argument& Argument::excludes(const Argument& other) {
 bool Argument::given() const { return option_->count() > 0; }
 
 Argument Command::option(const std::string& names, std::string* value, const std::string& help) {
-  return Argument(add_with_default(app_, names, value, help));
+  return Argument(add_text(app_, names, value, help)->capture_default_str());
 }
 
 Argument Command::option(const std::string& names, int64_t* value, const std::string& help) {
-  return Argument(add_with_default(app_, names, value, help));
-}
-
-Argument Command::option(const std::string& names, double* value, const std::string& help) {
-  return Argument(add_with_default(app_, names, value, help));
+  return Argument(add_number(app_, names, value, help)->default_str(std::to_string(*value)));
 }
 
 Argument Command::option(const std::string& names, std::vector<std::string>* values,
                          const std::string& help) {
   // One value at each use, so that `--train a MODEL` does not swallow the model.
-  return Argument(add(app_, names, values, help)->allow_extra_args(false));
+  return Argument(add_text(app_, names, values, help)->allow_extra_args(false));
 }
 
 Argument Command::number(const std::string& names, double* value, const std::string& help) {
-  return Argument(add(app_, names, value, help));
+  return Argument(add_number(app_, names, value, help));
 }
 
 Argument Command::flag(const std::string& names, bool* value, const std::string& help) {
@@ -85,12 +108,12 @@ Argument Command::flag(const std::string& names, bool* value, const std::string&
 }
 
 Argument Command::positional(const std::string& name, std::string* value, const std::string& help) {
-  return Argument(add(app_, name, value, help));
+  return Argument(add_text(app_, name, value, help));
 }
 
 Argument Command::positional(const std::string& name, std::vector<std::string>* values,
                              const std::string& help) {
-  return Argument(add(app_, name, values, help));
+  return Argument(add_text(app_, name, values, help));
 }
 
 void Command::footer(const std::string& text) { app_->footer(text); }

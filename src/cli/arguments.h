@@ -26,8 +26,8 @@ class Argument {
   Argument& choices(const std::vector<std::string>& names);
   /// What the help calls the value, in place of TEXT, INT or FLOAT.
   Argument& value_name(const std::string& name);
-  /// The least number that is taken.
-  Argument& at_least(double least);
+  /// The least whole number that is taken.
+  Argument& at_least(int64_t least);
   Argument& needs(const Argument& other);
   Argument& excludes(const Argument& other);
   /// Whether the user gave it; known while the command runs.
@@ -38,7 +38,8 @@ class Argument {
 };
 
 /// One command, such as `onward check`. What a pointer points to at first is the default; the
-/// command must keep it alive, best in what its `run` function holds.
+/// command must keep it alive, best in what its `run` function holds. An empty text is refused: it
+/// would mean the same as an option that is not given. So is a number that its type can't hold.
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
@@ -46,7 +47,6 @@ class Command {
   /// Names are comma-separated: "-o,--output". A list takes one value at each use of the option.
   Argument option(const std::string& names, std::string* value, const std::string& help);
   Argument option(const std::string& names, int64_t* value, const std::string& help);
-  Argument option(const std::string& names, double* value, const std::string& help);
   Argument option(const std::string& names, std::vector<std::string>* values,
                   const std::string& help);
   /// A number without a default, such as one that depends on other options.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "format/atomic_file.h"
 #include "format/load.h"
 #include "format/save.h"
 #include "ir/utf8.h"
@@ -28,6 +29,7 @@ size_t count_nodes(const Model& model) {
 }
 
 void run_lower(const LowerArguments& options) {
+  require_writable(options.out);
   LowerOptions lowering;
   if (options.opset != 0) lowering.opset = options.opset;
   LoweredStep lowered;

@@ -7,6 +7,7 @@
 #include "cli/training_options.h"
 #include "data/convert.h"
 #include "data/npy.h"
+#include "format/atomic_file.h"
 #include "format/load.h"
 #include "onward/error.h"
 #include "train/trainer.h"
@@ -106,6 +107,8 @@ std::string values(const Tensor& tensor) {
       texts.push_back(fmt::format("\"{}\"", tensor.strings()[static_cast<size_t>(i)]));
     } else if (is_float(tensor.dtype())) {
       texts.push_back(fmt::format("{:.6g}", tensor.number(i)));
+    } else if (tensor.dtype() == DType::u64) {
+      texts.push_back(fmt::format("{}", tensor.data<uint64_t>()[static_cast<size_t>(i)]));
     } else if (!is_complex(tensor.dtype())) {
       texts.push_back(fmt::format("{}", tensor.integer(i)));
     }
@@ -131,6 +134,7 @@ TensorMap step(Trainer& trainer, const TensorMap& inputs, std::span<const size_t
 
 void run_model(const RunArguments& options) {
   if (!options.training && options.info >= 0) throw Error("--info takes --training");
+  if (options.output.ends_with(".npz")) require_writable(options.output);
   Model model = load(options.model);
   if (options.training && model.training.empty()) {
     throw Error(fmt::format("'{}' has no training info", options.model));

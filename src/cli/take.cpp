@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "format/atomic_file.h"
 #include "format/load.h"
 #include "format/save.h"
 #include "onward/error.h"
@@ -18,6 +19,7 @@ struct TakeArguments {
 };
 
 void run_take(const TakeArguments& options) {
+  require_writable(options.out);
   Model model = load(options.model);
   const emit::Taken taken = emit::take(options.folder, model);
   save(model, options.out);

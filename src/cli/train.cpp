@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "cli/train_start.h"
-#include "format/save.h"
+#include "cli/train_rescue.h"
+#include "format/atomic_file.h"
 #include "onward/error.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"
@@ -28,8 +28,7 @@ std::string resume_command(const TrainArguments& options) {
     if (value > 0) add(option, std::to_string(value));
   };
   for (const std::string& feed : options.feeds) add("--feed", feed);
-  if (options.epochs_argument->given() || options.steps == 0)
-    add_number("--epochs", options.epochs);
+  if (options.counts_epochs()) add_number("--epochs", options.epochs);
   add_number("--steps", options.steps);
   add("--eval", options.evaluation);
   add("--checkpoint", options.checkpoint);
@@ -57,9 +56,9 @@ ArrayNames arrays_of(const TrainArguments& options, const std::optional<LoopStat
 
 void require_whole_batches(const Feeds& feeds, const LoopState& loop) {
   const int64_t rest = feeds.size() % loop.batch;
-  if (loop.drop_last && feeds.size() < loop.batch * loop.accumulate) {
-    throw Error(fmt::format("{} examples do not fill one step of {}", feeds.size(),
-                            loop.batch * loop.accumulate));
+  const int64_t of_a_step = examples_a_step(loop);
+  if (loop.drop_last && feeds.size() < of_a_step) {
+    throw Error(fmt::format("{} examples do not fill one step of {}", feeds.size(), of_a_step));
   }
   if (feeds.fixed_batch() && rest != 0 && !loop.drop_last) {
     throw Error(
@@ -86,70 +85,6 @@ std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& t
   };
 }
 
-/// What is left of a training that an error ends is written: the last state that is good.
-class Rescue {
- public:
-  Rescue(const TrainArguments& options, Trainer& trainer, LoopState& loop,
-         CheckpointFolder& checkpoints)
-      : options_(options),
-        trainer_(trainer),
-        loop_(loop),
-        kept_(loop),
-        checkpoints_(checkpoints),
-        first_step_(loop.step) {}
-
-  void keep(const LoopState& good) { kept_ = good; }
-  /// Is called before a checkpoint is written, for what it takes to go on from that.
-  std::function<void()> stamp;
-
-  /// Writes it, and says where it is.
-  std::string run() {
-    try {
-      return write();
-    } catch (const std::exception& failure) {
-      return fmt::format("what was learned could not be written: {}", failure.what());
-    }
-  }
-
- private:
-  std::string write() {
-    if (trainer_.find_spoiled()) {
-      trainer_.restore_model_state();
-      loop_ = kept_;
-    }
-    if (loop_.step == first_step_) return "nothing is written";
-    std::string where;
-    const auto say = [&](const std::string& file) {
-      where += fmt::format("{}the model after step {} is in '{}'", where.empty() ? "" : "\n  ",
-                           loop_.step, file);
-    };
-    std::error_code failure;
-    const bool is_free = !std::filesystem::exists(options_.output, failure);
-    if (!options_.checkpoint.empty() || !is_free) {
-      checkpoints_.open();
-      try {
-        stamp();
-      } catch (const Error&) {  // the data may be what ended the training
-      }
-      checkpoints_.save(trainer_, loop_);
-      say(checkpoints_.file().string());
-    }
-    if (is_free) {
-      forget_checkpoint(trainer_);
-      save(options_.inference ? trainer_.keep_only_inference() : trainer_.model(), options_.output);
-      say(options_.output);
-    }
-    return where;
-  }
-
-  const TrainArguments& options_;
-  Trainer& trainer_;
-  LoopState& loop_;
-  LoopState kept_;
-  CheckpointFolder& checkpoints_;
-  uint64_t first_step_;
-};
-
 void run_train(const TrainArguments& options) {
   require_writable(options.output);
   CheckpointFolder checkpoints(options.checkpoint_folder());
@@ -168,6 +103,7 @@ void run_train(const TrainArguments& options) {
         fmt::format("'{}' is not the data that the checkpoint was made with", options.data));
   }
   loop.model = model_fingerprint(model);
+  if (!resumed) loop.settings = kept_state(model);
   loop.arrays.emplace(names.begin(), names.end());
   const auto stamp = [&] {
     if (loop.data == 0) loop.data = feeds.data().fingerprint();
@@ -187,11 +123,10 @@ void run_train(const TrainArguments& options) {
   loop.threads = trainer.threads();
   if (options.initialize) trainer.initialize();
   const auto report = options.json ? json_report() : text_report();
-  const bool counts_epochs = options.epochs_argument->given() || options.steps == 0;
   Rescue rescue(options, trainer, loop, checkpoints);
   rescue.stamp = stamp;
   const LoopOptions loop_options{
-      .epochs = counts_epochs ? static_cast<uint64_t>(options.epochs) : 0,
+      .epochs = options.counts_epochs() ? static_cast<uint64_t>(options.epochs) : 0,
       .steps = static_cast<uint64_t>(options.steps),
       .checkpoints = keeps_checkpoints ? &checkpoints : nullptr,
       .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
@@ -211,14 +146,21 @@ void run_train(const TrainArguments& options) {
   }
   const Moment moment{.epoch = loop.epoch + 1, .step = loop.step};
   if (ending == Ending::interrupted) {
-    stamp();
-    checkpoints.open();
-    checkpoints.save(trainer, loop);
+    try {
+      stamp();
+      checkpoints.open();
+      checkpoints.save(trainer, loop);
+    } catch (Error& error) {
+      throw error.add_context(rescue.run());
+    }
     report->interrupted(moment, resume_command(options));
     throw Exit{kInterrupted};
   }
-  forget_checkpoint(trainer);
-  save(options.inference ? trainer.keep_only_inference() : trainer.model(), options.output);
+  try {
+    save_result(options, trainer, options.output);
+  } catch (Error& error) {
+    throw error.add_context(rescue.run(Rescue::Failed::output));
+  }
   if (!keeps_checkpoints) checkpoints.remove();
   report->done(moment, options.output);
   if (options.explain) fmt::print(stderr, "{}", trainer.explain());
@@ -252,11 +194,13 @@ void add_train(CommandLine& line) {
   command.option("--eval", &options->evaluation, "data to evaluate on after each epoch");
   command.option("--feed", &options->feeds, "take another array for an input")
       .value_name("INPUT=ARRAY");
-  command.option("--checkpoint", &options->checkpoint, "a folder to keep the newest checkpoint in");
+  const Argument checkpoint = command.option("--checkpoint", &options->checkpoint,
+                                             "a folder to keep the newest checkpoint in");
   command
       .option("--checkpoint-every", &options->checkpoint_every,
               "steps between checkpoints; 0: one after each epoch")
-      .at_least(0);
+      .at_least(0)
+      .needs(checkpoint);
   command.flag("--resume", &options->resume, "go on from the checkpoint, bit for bit");
   options->seed_argument =
       command.option("--seed", &options->seed, "of the order of the examples, and of random nodes")

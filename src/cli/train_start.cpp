@@ -40,6 +40,47 @@ void require_same(const TrainArguments& options, const LoopState& saved) {
   }
 }
 
+/// A training that is further already can't be what the user wants to have.
+void require_not_beyond(const TrainArguments& options, const LoopState& saved) {
+  const auto epochs = saved.epoch + (saved.position > 0 ? 1 : 0);
+  const auto require_more = [&](const char* option, int64_t given, uint64_t least) {
+    throw Error(
+        fmt::format("the checkpoint in '{}' was made after step {}, in epoch {}: {} {} is less; "
+                    "give at least {} {}, or --checkpoint another folder to start anew",
+                    options.checkpoint_folder(), saved.step, std::max<uint64_t>(epochs, 1), option,
+                    given, option, least));
+  };
+  if (options.counts_epochs() && epochs > static_cast<uint64_t>(options.epochs)) {
+    require_more("--epochs", options.epochs, epochs);
+  }
+  if (options.steps > 0 && saved.step > static_cast<uint64_t>(options.steps)) {
+    require_more("--steps", options.steps, saved.step);
+  }
+}
+
+/// A state tensor as a message shows it: the number, where it is one.
+std::string element_of(const Model& model, const std::string& name) {
+  const Tensor tensor = State(model).get(name);
+  const bool is_number = tensor.size() == 1 && is_float(tensor.dtype());
+  return is_number ? fmt::format("{}", tensor.number(0)) : to_string(tensor.type());
+}
+
+/// The learning rate is state, which the checkpoint has, but the user set it in the model.
+void require_same_settings(const TrainArguments& options, const Model& model,
+                           const CheckpointFolder::Checkpoint& saved) {
+  if (!saved.loop.settings) return;
+  for (const auto& [name, checksum] : kept_state(model)) {
+    const auto before = saved.loop.settings->find(name);
+    if (before == saved.loop.settings->end() || before->second == checksum) continue;
+    throw Error(
+        fmt::format("'{}' is {} in '{}', but the training that the checkpoint in '{}' is of began "
+                    "with another value and is at {} now; give the model that it began with, or "
+                    "--checkpoint another folder to start anew",
+                    name, element_of(model, name), options.model, options.checkpoint_folder(),
+                    element_of(saved.model, name)));
+  }
+}
+
 void require_same_model(const TrainArguments& options, const Model& model,
                         const CheckpointFolder::Checkpoint& saved) {
   const uint32_t before = saved.loop.model ? *saved.loop.model : model_fingerprint(saved.model);
@@ -76,6 +117,7 @@ Start start(const TrainArguments& options, const CheckpointFolder& checkpoints) 
     }
     found = checkpoints.load();
     require_same(options, found->loop);
+    require_not_beyond(options, found->loop);
   } else if (options.resume) {
     fmt::print(stderr, "there is no checkpoint in '{}' yet: starting from '{}'\n",
                options.checkpoint_folder(), options.model);
@@ -87,6 +129,10 @@ Start start(const TrainArguments& options, const CheckpointFolder& checkpoints) 
   }
   if (found) {
     require_same_model(options, start.model, *found);
+    for (const size_t info : found->loop.infos) {
+      infos_of(start.model, static_cast<int64_t>(info));
+    }
+    require_same_settings(options, start.model, *found);
     take_state(start.model, found->model);
     start.loop = std::move(found->loop);
   }

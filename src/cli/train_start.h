@@ -21,6 +21,8 @@ struct TrainArguments {
   std::optional<Argument> epochs_argument, batch_argument, accumulate_argument, seed_argument,
       info_argument;
 
+  /// `--epochs` has a default, which does not count where `--steps` is given.
+  bool counts_epochs() const { return epochs_argument->given() || steps == 0; }
   std::string checkpoint_folder() const {
     return checkpoint.empty() ? output + ".checkpoint" : checkpoint;
   }

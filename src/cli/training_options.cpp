@@ -1,9 +1,7 @@
 #include "cli/training_options.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <numeric>
 
 #include "onward/error.h"
@@ -39,21 +37,6 @@ int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given) 
     throw Error(fmt::format("the model takes batches of {} only, not of {}", *fixed, given));
   }
   return *fixed;
-}
-
-void require_writable(const std::string& file) {
-  std::error_code failure;
-  const auto status = std::filesystem::status(file, failure);
-  if (std::filesystem::is_directory(status)) throw Error(fmt::format("'{}' is a folder", file));
-  // A device or a pipe is written to directly, not replaced.
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  const std::string name = folder.empty() ? "." : folder.string();
-  if (::access(name.c_str(), W_OK) != 0) {
-    throw Error(
-        fmt::format("'{}' can't be written: folder '{}' {}", file, name,
-                    ::access(name.c_str(), F_OK) == 0 ? "can't be written in" : "does not exist"));
-  }
 }
 
 std::string shell_line(const std::vector<std::string>& words) {

@@ -20,10 +20,6 @@ std::vector<size_t> infos_of(const Model& model, int64_t info);
 /// size.
 int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given);
 
-/// Throws Error where the folder that a file is to be written to does not exist or can't be written
-/// in: better said before hours of training than after.
-void require_writable(const std::string& file);
-
 /// A command as one would type it.
 std::string shell_line(const std::vector<std::string>& words);
 

@@ -46,6 +46,22 @@ fs::path follow_links(fs::path file) {
   return file;
 }
 
+fs::path parent_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+/// A new file beside the one that it is to replace.
+struct Unfinished {
+  explicit Unfinished(const fs::path& target)
+      : name((parent_of(target) / fmt::format(".{}.XXXXXX", target.filename().string())).string()),
+        descriptor(::mkostemp(name.data(), O_CLOEXEC)) {
+    if (descriptor.number() < 0) fail("can't write in the folder of", target);
+  }
+
+  std::string name;
+  Descriptor descriptor;
+};
+
 void write_directly(const fs::path& file, const std::function<void(int)>& write) {
   const Descriptor target(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
   if (target.number() < 0) fail("can't write", file);
@@ -73,30 +89,46 @@ void write_atomically(const fs::path& file, const std::function<void(int)>& writ
   if (fs::exists(target, failure) && !fs::is_regular_file(target, failure)) {
     return write_directly(target, write);
   }
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  std::string unfinished =
-      (folder / fmt::format(".{}.XXXXXX", target.filename().string())).string();
-  Descriptor descriptor(::mkostemp(unfinished.data(), O_CLOEXEC));
-  if (descriptor.number() < 0) fail("can't write in the folder of", target);
+  Unfinished unfinished(target);
+  Descriptor& descriptor = unfinished.descriptor;
   try {
     write(descriptor.number());
     const mode_t mask = ::umask(0);  // mkostemp gives 0600; a model is as readable as other files
     ::umask(mask);
     if (::fchmod(descriptor.number(), 0666 & ~mask) != 0) fail("can't write", target);
     if (::fsync(descriptor.number()) != 0 || !descriptor.close()) fail("can't write", target);
-    if (::rename(unfinished.c_str(), target.c_str()) != 0) fail("can't write", target);
+    if (::rename(unfinished.name.c_str(), target.c_str()) != 0) fail("can't write", target);
   } catch (Error& error) {
-    ::unlink(unfinished.c_str());
+    ::unlink(unfinished.name.c_str());
     error.add_context(fmt::format("while writing '{}'", target.string()));
     throw;
   } catch (...) {
-    ::unlink(unfinished.c_str());
+    ::unlink(unfinished.name.c_str());
     throw;
   }
   // Makes the rename itself last through a power cut; not every file system can, and all is
   // written.
-  const Descriptor folder_descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor folder_descriptor(
+      ::open(parent_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder_descriptor.number() >= 0) ::fsync(folder_descriptor.number());
+}
+
+void require_writable(const fs::path& file) {
+  const fs::path target = follow_links(file);
+  std::error_code failure;
+  const fs::file_status status = fs::status(target, failure);
+  if (fs::is_directory(status)) throw Error(fmt::format("'{}' is a folder", file.string()));
+  if (!target.has_filename()) throw Error(fmt::format("'{}' names no file", file.string()));
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    if (::access(target.c_str(), W_OK) != 0) fail("can't write", target);
+    return;
+  }
+  if (!fs::exists(parent_of(target), failure)) {
+    throw Error(fmt::format("'{}' can't be written: folder '{}' does not exist", file.string(),
+                            parent_of(target).string()));
+  }
+  const Unfinished unfinished(target);
+  ::unlink(unfinished.name.c_str());
 }
 
 }  // namespace onward

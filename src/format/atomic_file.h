@@ -12,6 +12,11 @@ namespace onward {
 void write_atomically(const std::filesystem::path& file,
                       const std::function<void(int descriptor)>& write);
 
+/// Throws Error where write_atomically could not even begin: no folder, none that can be written
+/// in, a folder in the file's place. Leaves nothing behind, and an existing file as it is: for what
+/// is to be written in the end of long work.
+void require_writable(const std::filesystem::path& file);
+
 /// Writes all bytes to a descriptor; throws Error where the system refuses some.
 void write_all(int descriptor, const void* bytes, size_t count);
 

@@ -90,7 +90,7 @@ void forget_checkpoint(Trainer& trainer) {
 
 CheckpointFolder::~CheckpointFolder() {
   std::error_code failure;
-  if (made_) fs::remove(folder_, failure);  // stays where something is in it
+  for (const fs::path& each : made_) fs::remove(each, failure);  // stays where something is in it
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -108,7 +108,12 @@ bool CheckpointFolder::has_checkpoint() const {
 void CheckpointFolder::open() {
   if (lock_ >= 0) return;
   std::error_code failure;
-  made_ = fs::create_directories(folder_, failure);
+  for (fs::path each = folder_;
+       !each.empty() && !fs::exists(fs::symlink_status(each, failure));
+       each = each.parent_path()) {
+    made_.push_back(each);
+  }
+  fs::create_directories(folder_, failure);
   if (failure) {
     throw Error(fmt::format("folder '{}' can't be made: {}", folder_.string(), failure.message()));
   }
@@ -123,10 +128,7 @@ void CheckpointFolder::open() {
                     "--checkpoint another folder",
                     folder_.string()));
   }
-  if (::access(folder_.c_str(), W_OK | X_OK) != 0) {
-    throw Error(fmt::format("nothing can be written in folder '{}': {}", folder_.string(),
-                            std::strerror(errno)));
-  }
+  require_writable(file());
 }
 
 CheckpointFolder::Checkpoint CheckpointFolder::load() const {

@@ -46,7 +46,7 @@ class CheckpointFolder {
 
   std::filesystem::path folder_;
   int lock_ = -1;
-  bool made_ = false;
+  std::vector<std::filesystem::path> made_;  // the folder and those around it, inner ones first
 };
 
 /// The name of the first state tensor with a NaN in it.

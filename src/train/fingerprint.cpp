@@ -1,5 +1,6 @@
 #include "train/fingerprint.h"
 
+#include <algorithm>
 #include <set>
 
 #include "data/deflate.h"
@@ -65,6 +66,31 @@ uint32_t model_fingerprint(const Model& model) {
     }
   }
   return checksum.value();
+}
+
+std::map<std::string, uint32_t> kept_state(const Model& model) {
+  std::map<std::string, uint32_t> kept;
+  std::set<std::string> changed;
+  for (const TrainingInfo& info : model.training) {
+    for (const Binding& binding : info.update_bindings) {
+      const Node* node = binding.source->producer();
+      const bool is_kept =
+          node && node->op == "Identity" && node->domain.empty() &&
+          std::ranges::find(node->inputs(), binding.target) != node->inputs().end();
+      if (!is_kept) changed.insert(binding.target->name());
+    }
+  }
+  const std::set<std::string> state = state_names(model);
+  for_each_top_level_graph(model, [&](const Graph& graph, GraphRole) {
+    for (const Value* value : graph.initializers()) {
+      const std::string& name = value->name();
+      if (!value->tensor() || !state.contains(name) || changed.contains(name)) continue;
+      Checksum checksum;
+      checksum.add(*value->tensor());
+      kept[name] = checksum.value();
+    }
+  });
+  return kept;
 }
 
 uint32_t tensors_checksum(const Model& model) {

@@ -64,7 +64,7 @@ class Loop {
   /// Of this epoch, as far as they are used.
   int64_t examples_left() const {
     const int64_t left = feeds_.size() - state_.position;
-    return state_.drop_last && left < state_.batch * state_.accumulate ? 0 : left;
+    return state_.drop_last && left < examples_a_step(state_) ? 0 : left;
   }
 
   Moment moment() const { return {.epoch = state_.epoch + 1, .step = state_.step}; }
@@ -174,8 +174,9 @@ class Loop {
 }  // namespace
 
 uint64_t steps_an_epoch(int64_t examples, const LoopState& loop) {
-  const int64_t of_a_step = loop.batch * loop.accumulate;
-  return static_cast<uint64_t>((examples + (loop.drop_last ? 0 : of_a_step - 1)) / of_a_step);
+  const int64_t of_a_step = examples_a_step(loop);
+  const bool has_rest = !loop.drop_last && examples % of_a_step != 0;
+  return static_cast<uint64_t>(examples / of_a_step) + (has_rest ? 1 : 0);
 }
 
 Ending train(Trainer& trainer, const Feeds& feeds, LoopState& loop, const LoopOptions& options,

@@ -1,6 +1,9 @@
 #include "train/loop_state.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "onward/error.h"
 
@@ -33,7 +36,29 @@ MetricTotals totals_from_json(const Json& json) {
   return totals;
 }
 
+/// A number that is not negative and that T can hold, which get() alone does not ask for.
+template <typename T>
+T count(const Json& json, const char* key) {
+  const Json& number = json.at(key);
+  if (!number.is_number_unsigned() || !std::in_range<T>(number.get<uint64_t>())) {
+    throw Error(fmt::format("its record of the training is damaged: '{}' is {}", key,
+                            number.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  }
+  return number.get<T>();
+}
+
 }  // namespace
+
+int64_t examples_a_step(const LoopState& state) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(state.batch, state.accumulate, &product)) {
+    throw Error(
+        fmt::format("a step of {} batches of {} has more examples than 64 bits count: give a "
+                    "smaller --batch or --accumulate",
+                    state.accumulate, state.batch));
+  }
+  return product;
+}
 
 std::string to_json(const LoopState& state) {
   Json json = {{"version", kVersion},          {"seed", state.seed},
@@ -44,6 +69,7 @@ std::string to_json(const LoopState& state) {
                {"step", state.step},           {"totals", to_json(state.totals)}};
   if (state.model) json["model"] = *state.model;
   if (state.arrays) json["arrays"] = *state.arrays;
+  if (state.settings) json["settings"] = *state.settings;
   if (state.tensors) json["tensors"] = *state.tensors;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -52,25 +78,25 @@ LoopState loop_state_from_json(const std::string& text) {
   try {
     const Json json = Json::parse(text);
     if (json.at("version") != kVersion) throw Error("another version of Onward wrote it");
-    LoopState state{.seed = json.at("seed").get<uint64_t>(),
-                    .batch = json.at("batch").get<int64_t>(),
-                    .accumulate = json.at("accumulate").get<int64_t>(),
+    LoopState state{.seed = count<uint64_t>(json, "seed"),
+                    .batch = count<int64_t>(json, "batch"),
+                    .accumulate = count<int64_t>(json, "accumulate"),
                     .drop_last = json.at("drop_last").get<bool>(),
                     .infos = json.at("infos").get<std::vector<size_t>>(),
-                    .data = json.at("data").get<uint64_t>(),
-                    .threads = json.at("threads").get<int>(),
-                    .epoch = json.at("epoch").get<uint64_t>(),
-                    .position = json.at("position").get<int64_t>(),
-                    .step = json.at("step").get<uint64_t>(),
+                    .data = count<uint64_t>(json, "data"),
+                    .threads = count<int>(json, "threads"),
+                    .epoch = count<uint64_t>(json, "epoch"),
+                    .position = count<int64_t>(json, "position"),
+                    .step = count<uint64_t>(json, "step"),
                     .totals = totals_from_json(json.at("totals"))};
-    if (state.batch < 1 || state.accumulate < 1 || state.position < 0 || state.threads < 0) {
-      throw Error("its numbers make no sense");
-    }
+    if (state.batch < 1 || state.accumulate < 1) throw Error("its numbers make no sense");
+    examples_a_step(state);
     const auto read = [&]<typename T>(const char* key, std::optional<T>& to) {
       if (json.contains(key)) to = json.at(key).get<T>();
     };
     read("model", state.model);
     read("arrays", state.arrays);
+    read("settings", state.settings);
     read("tensors", state.tensors);
     return state;
   } catch (const Json::exception& failure) {

@@ -24,6 +24,8 @@ struct LoopState {
   std::optional<uint32_t> model;  // model_fingerprint(); checkpoints of before have none
   std::optional<std::map<std::string, std::string>> arrays;  // which array is given to which input
 
+  std::optional<std::map<std::string, uint32_t>> settings;  // kept_state() of the first model
+
   std::optional<uint32_t> tensors;  // tensors_checksum() of a checkpoint
 
   // How far it is.
@@ -32,6 +34,9 @@ struct LoopState {
   uint64_t step = 0;
   MetricTotals totals;  // of this epoch
 };
+
+/// Batch times accumulate. Throws Error where that is more than can be counted.
+int64_t examples_a_step(const LoopState& state);
 
 std::string to_json(const LoopState& state);
 /// Throws Error where the text is none that to_json gives.

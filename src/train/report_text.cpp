@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "train/report.h"
 
@@ -74,7 +75,10 @@ class TextReport : public Report {
 
  private:
   uint64_t all_steps() const {
-    const uint64_t by_epochs = job_.epochs * job_.steps_an_epoch;
+    uint64_t by_epochs = 0;
+    if (__builtin_mul_overflow(job_.epochs, job_.steps_an_epoch, &by_epochs)) {
+      by_epochs = std::numeric_limits<uint64_t>::max();
+    }
     if (job_.steps == 0) return by_epochs;
     return by_epochs == 0 ? job_.steps : std::min(by_epochs, job_.steps);
   }

@@ -6,6 +6,7 @@
 #include "check/check.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
+#include "ir/copy.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 #include "opset/lift.h"
@@ -172,8 +173,16 @@ void Trainer::initialize() {
     Program program(graph_alone(model_, *info.initialization));
     const TensorMap values = program.run({}, state_, {.seed = options_.seed});
     for (const Binding& binding : info.initialization_bindings) {
-      undo.keep({&binding.target->name(), 1});
-      state_.set(binding.target->name(), values.at(binding.source->name()));
+      const std::string& name = binding.target->name();
+      const Tensor& value = values.at(binding.source->name());
+      undo.keep({&name, 1});
+      state_.set(name, value);
+      refuse_not_finite({.name = name,
+                         .dtype = value.dtype(),
+                         .dims = value.dims(),
+                         .elements = value.bytes().data(),
+                         .old = undo.kept(name),
+                         .advice = "the initialization of the model gives it"});
     }
   }
   undo.dismiss();
@@ -232,17 +241,17 @@ void Trainer::set_metadata(const std::string& key, const std::string& value) {
   if (!value.empty()) model_.metadata.emplace_back(key, value);
 }
 
-const Model& Trainer::keep_only_inference() {
-  model();
-  model_.training.clear();
+Model Trainer::inference_model() {
+  Model inference = copy(model());
+  inference.training.clear();
   bool is_used = false;
-  for_each_node(*model_.graph,
+  for_each_node(*inference.graph,
                 [&](const Node& node) { is_used |= node.domain == kTrainingDomain; });
   if (!is_used) {
-    std::erase_if(model_.opsets,
+    std::erase_if(inference.opsets,
                   [&](const OpsetImport& each) { return each.domain == kTrainingDomain; });
   }
-  return model_;
+  return inference;
 }
 
 }  // namespace onward

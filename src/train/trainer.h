@@ -78,8 +78,8 @@ class Trainer {
   void restore_model_state();
   /// Sets an entry of the model's metadata, or removes it where `value` is empty.
   void set_metadata(const std::string& key, const std::string& value);
-  /// Takes the training part out of the model: it can only be saved from then on.
-  const Model& keep_only_inference();
+  /// A copy without the training part.
+  Model inference_model();
 
  private:
   struct Step;

@@ -236,3 +236,30 @@ def test_an_initialization_that_fails_leaves_the_state():
     with pytest.raises(onward.Error):
         trainer.initialize()
     assert everything(trainer) == before
+
+
+INITIALIZED = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>
+m (float[N,2] x) => (float[N,2] y) <TYPE[2] w = {1, 2}, float[2] v = {3, 4}> { c = Cast<to = 1>(w)  z = Mul(x, c)  y = Add(z, v) }
+training_info {
+  initialization init () => (TYPE[2] w0, float[2] v0) <float[2] one = {5, 6}, float[2] zero = {0, SECOND}> {
+    v0 = Identity(one)
+    quotient = OP(one, zero)
+    w0 = Cast<to = NUMBER>(quotient)
+  }
+  initialization_binding { v <- v0  w <- w0 }
+}"""
+
+
+@pytest.mark.parametrize("dtype, number", [("float", 1), ("double", 11), ("float16", 10), ("bfloat16", 16)])
+@pytest.mark.parametrize("op, second, found", [("Div", "1", "inf"), ("Log", "1", "-inf"), ("Div", "-0.0", "inf")])
+def test_an_initialization_that_is_not_finite(dtype, number, op, second, found):
+    """Nothing is set, what was fine in itself included."""
+    text = INITIALIZED.replace("OP(one, zero)", "Div(one, zero)" if op == "Div" else "Log(zero)")
+    text = text.replace("TYPE", dtype).replace("NUMBER", str(number)).replace("SECOND", second)
+    if dtype in ("float16", "bfloat16"):
+        text = text.replace("w = {1, 2}", "w = {0, 0}")
+    trainer = onward.Trainer(onward.parse(text))
+    before = {name: array.copy() for name, array in trainer.state().items()}
+    with pytest.raises(onward.Error, match=f"'w' became {found}: the initialization"):
+        trainer.initialize()
+    assert all((trainer.state()[name] == array).all() for name, array in before.items())

@@ -200,7 +200,8 @@ def test_two_trainings_do_not_share_a_folder(job, tmp_path):
     assert result.returncode == 1 and "another training keeps its checkpoints in" in result.stderr
     process.kill()  # which also unlocks
     process.communicate()
-    done(*arguments(job, tmp_path, *kept, "--resume", "--steps", 1))
+    result = onward(*arguments(job, tmp_path, *kept, "--resume", "--steps", 1))
+    assert "another training" not in result.stderr and "was made after step" in result.stderr
 
 
 def test_a_folder_that_can_not_be_written_is_found_at_once(job, tmp_path):
