@@ -27,6 +27,15 @@ std::string wanted_path(const Pattern& pattern, size_t number) {
   return fmt::format("{}{}", kNames[static_cast<size_t>(pattern.kind)], number);
 }
 
+/// The name of a tensor as a key of a file of safetensors, where "__metadata__" is taken: names
+/// like it get one underscore more, all of them, so that none meets another.
+std::string safetensors_key(const std::string& name) {
+  constexpr std::string_view kReserved = "__metadata__";
+  const bool is_like_it = name.starts_with(kReserved) &&
+                          name.find_first_not_of('_', kReserved.size()) == std::string::npos;
+  return is_like_it ? name + '_' : name;
+}
+
 std::string refusal(const Node& node, const Error& error) {
   return fmt::format("{} '{}': {}", node.op, node.label(), error.what());
 }
@@ -99,7 +108,7 @@ void Module::add_layer(const Pattern& pattern) {
     context_.held[tensor.value] = {
         .value = tensor.value,
         .expression = AttributePaths::expression(inside),
-        .key = context_.target == Target::torch ? inside : tensor.value->name(),
+        .key = context_.target == Target::torch ? inside : safetensors_key(tensor.value->name()),
         .permutation = tensor.permutation,
         .dims = tensor.dims,
         .trained = training_.trained.contains(tensor.value)};
@@ -120,12 +129,13 @@ void Module::hold(const Value* value) {
     wanted[dot] = '_';
   }
   const std::string path = paths_.take(wanted);
-  context_.held[value] = {.value = value,
-                          .expression = AttributePaths::expression(path),
-                          .key = context_.target == Target::torch ? path : value->name(),
-                          .permutation = {},
-                          .dims = tensor->dims(),
-                          .trained = training_.trained.contains(value)};
+  context_.held[value] = {
+      .value = value,
+      .expression = AttributePaths::expression(path),
+      .key = context_.target == Target::torch ? path : safetensors_key(value->name()),
+      .permutation = {},
+      .dims = tensor->dims(),
+      .trained = training_.trained.contains(value)};
   paths_of_tensors_[value] = path;
   plain_tensors_.push_back(value);
 }

@@ -34,6 +34,9 @@ constexpr DTypeWord kWords[] = {
     {DType::f8e5m2, "F8_E5M2"},
 };
 
+/// The key that the format keeps for itself.
+constexpr const char* kMetadata = "__metadata__";
+
 /// What the format's own reader refuses to go beyond.
 constexpr uint64_t kLongestHeader = 100'000'000;
 
@@ -79,7 +82,7 @@ Safetensors parse(const std::filesystem::path& path) {
   const auto data = bytes.subspan(sizeof length + length);
   Safetensors result;
   for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") {
+    if (name == kMetadata) {
       for (const auto& [key, value] : entry.items()) {
         result.metadata.emplace(key, value.get<std::string>());
       }
@@ -105,10 +108,14 @@ void write_safetensors(const std::filesystem::path& file, const NamedTensors& te
     return std::pair(-bits(each->second.dtype()), each - tensors.data());
   });
   nlohmann::ordered_json header;
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  if (!metadata.empty()) header[kMetadata] = metadata;
   size_t offset = 0;
   for (const auto* each : order) {
     const auto& [name, tensor] = *each;
+    if (name == kMetadata || header.contains(name)) {
+      throw Error(fmt::format("a file of safetensors can't hold {} tensor '{}'",
+                              name == kMetadata ? "a" : "a second", name));
+    }
     header[name] = {{"dtype", word_of(name, tensor.dtype())},
                     {"shape", tensor.dims()},
                     {"data_offsets", {offset, offset + tensor.bytes().size()}}};

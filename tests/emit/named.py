@@ -17,7 +17,7 @@ NAMES = [*keyword.kwlist, *keyword.softkwlist, *(name for name in dir(builtins) 
          "reshape", "unsqueeze", "pad", "one_hot", "take_slices", "max_pool", "batch_norm", "layer_norm", "dropout",
          # what no identifier is, or becomes the same one
          "0", "1x", "a.b", "a/b", "a_b", "a b", "a-b", "a:b", "a..b", "/a", "a/", "\u00e9", "\u65e5\u672c", "_", "_x", "__x",
-         "__init__", "__dict__", "None.x", "None/y", "def.x", "x.None", "x.0", "0.x", "count/params", "train.step", "a\"b",
+         "__init__", "__dict__", "__metadata__", "__metadata___", "None.x", "None/y", "def.x", "x.None", "x.0", "0.x", "count/params", "train.step", "a\"b",
          "a\\b", "a\nb", "a{b}c", "%s", "#", "'", "x" * 300]
 
 # What a class may not be called.

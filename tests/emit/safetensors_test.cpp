@@ -47,6 +47,14 @@ TEST(Safetensors, TypesThatTheFormatLacksAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "t"));
 }
 
+TEST(Safetensors, NamesThatTheFormatCanNotKeepApartAreRefused) {
+  const TemporaryFolder folder;
+  const Tensor one = Tensor::scalar<float>(1);
+  EXPECT_THROW(write_safetensors(folder.path() / "t", {{"__metadata__", one}}), Error);
+  EXPECT_THROW(write_safetensors(folder.path() / "t", {{"a", one}, {"a", one}}), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "t"));
+}
+
 struct Damaged {
   std::string header;
   std::string data;
