@@ -29,6 +29,7 @@ Json single_value(const Value& value) {
   if (!tensor || tensor->size() != 1 || is_complex(tensor->dtype())) return nullptr;
   if (tensor->dtype() == DType::string) return printable(tensor->strings()[0]);
   if (tensor->dtype() == DType::boolean) return tensor->integer(0) != 0;
+  if (tensor->dtype() == DType::u64) return tensor->data<uint64_t>()[0];
   if (is_integer(tensor->dtype())) return tensor->integer(0);
   if (tensor->dtype() == DType::f32) {
     // The shortest text that means this float: 0.2, not 0.20000000298.

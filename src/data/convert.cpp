@@ -144,8 +144,10 @@ std::optional<int64_t> first_lost(const Tensor& tensor, DType to) {
 }
 
 std::string element_text(const Tensor& tensor, int64_t index) {
-  return is_float(tensor.dtype()) ? fmt::format("{}", tensor.number(index))
-                                  : fmt::format("{}", tensor.integer(index));
+  if (is_float(tensor.dtype())) return fmt::format("{}", tensor.number(index));
+  const int64_t value = tensor.integer(index);
+  return tensor.dtype() == DType::u64 ? fmt::format("{}", static_cast<uint64_t>(value))
+                                      : fmt::format("{}", value);
 }
 
 /// What to do about an element that would change.
