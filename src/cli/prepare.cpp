@@ -8,11 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "format/atomic_file.h"
 #include "format/load.h"
 #include "format/save.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
-#include "recipe/recipe.h"
+#include "recipe/optimizer_numbers.h"
 
 namespace onward::cli {
 namespace {
@@ -22,20 +23,20 @@ using Json = nlohmann::ordered_json;
 /// A number that the user may leave to the optimizer's own default.
 struct Number {
   const char* option;
-  double OptimizerSettings::* member;
+  const char* name;
   const char* help;
 };
 
 constexpr Number kNumbers[] = {
-    {"--lr", &OptimizerSettings::learning_rate, "the learning rate"},
-    {"--weight-decay", &OptimizerSettings::weight_decay, "how much weights shrink"},
-    {"--momentum", &OptimizerSettings::momentum, "of momentum and nesterov"},
-    {"--dampening", &OptimizerSettings::dampening, "of momentum, in torch's and onnx's formulas"},
-    {"--beta1", &OptimizerSettings::beta1, "of adam and adamw"},
-    {"--beta2", &OptimizerSettings::beta2, "of adam and adamw"},
-    {"--epsilon", &OptimizerSettings::epsilon, "of adam, adamw and adagrad"},
-    {"--rate-decay", &OptimizerSettings::rate_decay, "of adagrad, in torch's and onnx's formulas"},
-    {"--initial-accumulator", &OptimizerSettings::initial_accumulator, "of adagrad"},
+    {"--lr", "learning_rate", "the learning rate"},
+    {"--weight-decay", "weight_decay", "how much weights shrink"},
+    {"--momentum", "momentum", "of momentum and nesterov"},
+    {"--dampening", "dampening", "of momentum, in torch's and onnx's formulas"},
+    {"--beta1", "beta1", "of adam and adamw"},
+    {"--beta2", "beta2", "of adam and adamw"},
+    {"--epsilon", "epsilon", "of adam, adamw and adagrad"},
+    {"--rate-decay", "rate_decay", "of adagrad, in torch's and onnx's formulas"},
+    {"--initial-accumulator", "initial_accumulator", "of adagrad"},
 };
 
 struct PrepareArguments {
@@ -45,7 +46,7 @@ struct PrepareArguments {
   double numbers[std::size(kNumbers)] = {};
   double batch_momentum = 0;
   std::vector<Argument> given;  // one for each number
-  std::vector<Argument> given_momentum;
+  std::vector<Argument> given_momentum, given_backend;
   std::vector<std::string> train, freeze;
   bool replace = false, force = false, json = false, full = false;
 };
@@ -69,7 +70,13 @@ Recipe recipe_from(const PrepareArguments& options) {
   recipe.optimizer =
       default_settings(optimizer_kind(options.optimizer), formula_of(options.formula));
   for (size_t i = 0; i < std::size(kNumbers); ++i) {
-    if (options.given[i].given()) recipe.optimizer.*kNumbers[i].member = options.numbers[i];
+    if (options.given[i].given()) {
+      set_number(recipe.optimizer, kNumbers[i].name, options.numbers[i]);
+    }
+  }
+  if (recipe.optimizer.formula != Formula::keras && options.given_backend[0].given()) {
+    throw Error(
+        "--keras-backend is of the formula of keras: give --formula keras, or leave it out");
   }
   if (recipe.optimizer.formula == Formula::keras) {
     recipe.optimizer.float32_numbers = options.keras_backend == "tensorflow";
@@ -151,6 +158,7 @@ void print_text(const PrepareArguments& options, const Prepared& prepared, const
 }
 
 void run_prepare(const PrepareArguments& options) {
+  require_writable(options.out);
   const Recipe recipe = recipe_from(options);
   Prepared prepared;
   try {
@@ -190,11 +198,12 @@ void add_prepare(CommandLine& line) {
               "whose: torch and keras exactly as these frameworks compute it, in plain operators; "
               "onnx as the standard's node, with float32 numbers")
       .choices({"torch", "keras", "onnx"});
-  command
-      .option("--keras-backend", &options->keras_backend,
-              "of the formula of keras: on TensorFlow it rounds its numbers to float32, which "
-              "models of float64 notice")
-      .choices({"tensorflow", "jax", "torch"});
+  options->given_backend.push_back(
+      command
+          .option("--keras-backend", &options->keras_backend,
+                  "of the formula of keras: on TensorFlow it rounds its numbers to float32, which "
+                  "models of float64 notice")
+          .choices({"tensorflow", "jax", "torch"}));
   for (size_t i = 0; i < std::size(kNumbers); ++i) {
     options->given.push_back(
         command.number(kNumbers[i].option, &options->numbers[i], kNumbers[i].help));

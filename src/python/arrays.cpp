@@ -8,6 +8,7 @@
 
 #include "onward/error.h"
 #include "proto/mapped_tensors.h"
+#include "python/names.h"
 
 namespace onward::python {
 namespace {
@@ -93,10 +94,9 @@ Tensor strings_from(const nb::object& array) {
       const nb::bytes bytes = nb::borrow<nb::bytes>(each);
       values.emplace_back(bytes.c_str(), bytes.size());
     } else if (nb::isinstance<nb::str>(each)) {
-      values.push_back(nb::cast<std::string>(each));
+      values.push_back(text_from(each, "a string of the array"));
     } else {
-      throw Error(fmt::format("an array of objects must hold strings, not {}",
-                              nb::cast<std::string>(each.type().attr("__name__"))));
+      throw Error(fmt::format("an array of objects must hold strings, not {}", type_name_of(each)));
     }
   }
   return Tensor::of_strings(shape_of(array), std::move(values));
@@ -190,8 +190,27 @@ DType dtype_of_array(const nb::object& array) {
   throw Error(fmt::format("an array of {} has no type of ONNX", wanted));
 }
 
+/// Whether an element is masked, also in arrays of a list: NumPy's conversion would uncover it.
+bool is_masked(nb::handle object, int depth = 0) {
+  constexpr int kDeepest = 64;  // of an array's dimensions: NumPy refuses more
+  if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+    if (depth == kDeepest) return false;
+    for (const nb::handle each : object) {
+      if (is_masked(each, depth + 1)) return true;
+    }
+    return false;
+  }
+  return nb::hasattr(object, "mask") &&
+         nb::cast<bool>(numpy().attr("ma").attr("is_masked")(object));
+}
+
 /// A contiguous array; a tensor of PyTorch may belong to a graph, or lie elsewhere.
 nb::object as_array(nb::handle object) {
+  if (is_masked(object)) {
+    throw Error(
+        "elements of the array are masked, which a tensor can't be: fill them first, such as "
+        "by array.filled(0)");
+  }
   try {
     nb::object source = nb::borrow(object);
     if (nb::hasattr(source, "detach") && nb::hasattr(source, "cpu")) {
@@ -204,8 +223,7 @@ nb::object as_array(nb::handle object) {
       throw;
     }
     throw Error(fmt::format("{} can't be taken for an array: {}; pass a NumPy array",
-                            nb::cast<std::string>(object.type().attr("__name__")),
-                            nb::cast<std::string>(nb::str(error.value()))));
+                            type_name_of(object), nb::cast<std::string>(nb::str(error.value()))));
   }
 }
 
@@ -236,7 +254,7 @@ Tensor Borrowed::tensor(nb::handle object) {
 TensorMap Borrowed::tensors(const nb::dict& arrays) {
   TensorMap tensors;
   for (const auto& [key, value] : arrays) {
-    auto name = nb::cast<std::string>(key);
+    const std::string name = text_from(key, "the name of an array");
     try {
       tensors.emplace(name, tensor(value));
     } catch (Error& error) {
@@ -257,9 +275,11 @@ Tensor Borrowed::owned(const Tensor& tensor) const {
                                 reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-Tensor tensor_copy(nb::handle array) {
+TensorMap tensor_copies(const nb::dict& arrays) {
   Borrowed borrowed;
-  return borrowed.owned(borrowed.tensor(array));
+  TensorMap tensors = borrowed.tensors(arrays);
+  for (auto& [name, tensor] : tensors) tensor = borrowed.owned(tensor);
+  return tensors;
 }
 
 nb::object to_array(const Tensor& given) {
@@ -290,7 +310,7 @@ nb::object to_array(const Tensor& given) {
 
 nb::dict to_arrays(const TensorMap& tensors) {
   nb::dict arrays;
-  for (const auto& [name, tensor] : tensors) arrays[name.c_str()] = to_array(tensor);
+  for (const auto& [name, tensor] : tensors) arrays[nb::cast(name)] = to_array(tensor);
   return arrays;
 }
 

@@ -35,8 +35,8 @@ class Borrowed {
   std::vector<std::span<const std::byte>> memory_;
 };
 
-/// A tensor with bytes of its own.
-Tensor tensor_copy(nb::handle array);
+/// Tensors with bytes of their own, by name.
+TensorMap tensor_copies(const nb::dict& arrays);
 
 /// An array over the tensor's bytes, which it keeps alive. It can't be written to: the bytes may
 /// belong to a model as well.

@@ -75,7 +75,7 @@ nb::dict tensors_of_role(const Model& model, Role role) {
   nb::dict tensors;
   for (const InitializerRole& each : initializer_roles(model)) {
     const Tensor* tensor = each.value->tensor();
-    if (each.role == role && tensor) tensors[each.value->name().c_str()] = to_array(*tensor);
+    if (each.role == role && tensor) tensors[nb::cast(each.value->name())] = to_array(*tensor);
   }
   return tensors;
 }
@@ -84,7 +84,7 @@ nb::dict all_initializers(const Model& model) {
   nb::dict tensors;
   for_each_top_level_graph(model, [&](const Graph& graph, GraphRole) {
     for (const Value* value : graph.initializers()) {
-      if (value->tensor()) tensors[value->name().c_str()] = to_array(*value->tensor());
+      if (value->tensor()) tensors[nb::cast(value->name())] = to_array(*value->tensor());
     }
   });
   return tensors;
@@ -103,7 +103,7 @@ struct InfoDescription {
 nb::dict binding_names(const std::vector<Binding>& bindings) {
   nb::dict names;
   for (const Binding& binding : bindings) {
-    names[binding.target->name().c_str()] = binding.source->name();
+    names[nb::cast(binding.target->name())] = binding.source->name();
   }
   return names;
 }
@@ -126,8 +126,8 @@ void add_names(const Model& model, size_t info, InfoDescription& added) {
   add("step", found->step);
   for (const TrainedTensor& each : found->trained) {
     nb::dict slots;
-    for (const Slot& slot : each.slots) slots[slot.name.c_str()] = slot.value->name();
-    added.slots[each.parameter->name().c_str()] = slots;
+    for (const Slot& slot : each.slots) slots[nb::cast(slot.name)] = slot.value->name();
+    added.slots[nb::cast(each.parameter->name())] = slots;
   }
 }
 
@@ -188,10 +188,7 @@ std::vector<Problem> check_path(const fs::path& file) {
 
 /// A copy in which some initializers have other values.
 PyModel with_tensors(const PyModel& self, const nb::dict& arrays) {
-  TensorMap tensors;
-  for (const auto& [key, value] : arrays) {
-    tensors.emplace(nb::cast<std::string>(key), tensor_copy(value));
-  }
+  TensorMap tensors = tensor_copies(arrays);
   Model copied = copy(*self.model);
   for_each_top_level_graph(copied, [&](Graph& graph, GraphRole) {
     for (Value* value : graph.initializers()) {
@@ -297,7 +294,7 @@ void bind_model(nb::module_& module) {
           [](const PyModel& self) {
             nb::dict versions;
             for (const OpsetImport& import : self.model->opsets) {
-              versions[import.domain.c_str()] = import.version;
+              versions[nb::cast(import.domain)] = import.version;
             }
             return versions;
           },

@@ -1,5 +1,8 @@
 #include <nanobind/nanobind.h>
 
+#include <exception>
+#include <typeinfo>
+
 #include "onward/error.h"
 #include "onward/version.h"
 #include "python/bindings.h"
@@ -13,6 +16,14 @@ NB_MODULE(_core, module) {
       "Says that what was given (a model, data, an option) is wrong, and what to do about it.";
   nb::exception<onward::Bug>(module, "Bug", PyExc_RuntimeError).attr("__doc__") =
       "Says that Onward itself is wrong. Please report it.";
+  // What no signature has checked, and no code that knows better.
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_cast&) {
+      PyErr_SetString(PyExc_TypeError, "something in an argument is of a type that is not taken");
+    }
+  });
   onward::python::bind_model(module);
   onward::python::bind_prepare(module);
   onward::python::bind_trainer(module);

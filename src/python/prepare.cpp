@@ -1,53 +1,25 @@
-#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-
 #include "ir/copy.h"
 #include "onward/error.h"
 #include "python/bindings.h"
-#include "recipe/recipe.h"
+#include "python/names.h"
+#include "recipe/optimizer_numbers.h"
 
 namespace onward::python {
 namespace {
 
 using namespace nb::literals;
 
-/// The numbers of an optimizer, by the names that Python gives them.
-struct Number {
-  std::string_view name;
-  double OptimizerSettings::* member;
-};
-
-constexpr Number kNumbers[] = {
-    {"learning_rate", &OptimizerSettings::learning_rate},
-    {"weight_decay", &OptimizerSettings::weight_decay},
-    {"momentum", &OptimizerSettings::momentum},
-    {"dampening", &OptimizerSettings::dampening},
-    {"beta1", &OptimizerSettings::beta1},
-    {"beta2", &OptimizerSettings::beta2},
-    {"epsilon", &OptimizerSettings::epsilon},
-    {"rate_decay", &OptimizerSettings::rate_decay},
-    {"initial_accumulator", &OptimizerSettings::initial_accumulator},
-};
-
 OptimizerSettings settings_from(const std::string& kind, const std::string& formula,
                                 const nb::dict& numbers) {
   OptimizerSettings settings = default_settings(optimizer_kind(kind), formula_of(formula));
   for (const auto& [key, value] : numbers) {
-    const auto wanted = nb::cast<std::string>(key);
-    const auto* found = std::find_if(std::begin(kNumbers), std::end(kNumbers),
-                                     [&](const Number& each) { return each.name == wanted; });
-    if (found == std::end(kNumbers)) {
-      std::vector<std::string_view> names;
-      for (const Number& each : kNumbers) names.push_back(each.name);
-      throw Error(fmt::format("'{}' is no number of an optimizer: there are {}", wanted,
-                              fmt::join(names, ", ")));
-    }
-    settings.*found->member = nb::cast<double>(value);
+    const std::string name = text_from(key, "the name of a number");
+    set_number(settings, name, number_from(value, name));
   }
   return settings;
 }

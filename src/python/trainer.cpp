@@ -89,10 +89,7 @@ class PyTrainer {
 
   /// All of them or none: a wrong one leaves the state as it was.
   void set_state(const nb::dict& arrays) {
-    TensorMap tensors;
-    for (const auto& [key, value] : arrays) {
-      tensors.emplace(nb::cast<std::string>(key), tensor_copy(value));
-    }
+    const TensorMap tensors = tensor_copies(arrays);
     const nb::gil_scoped_release unlocked;
     const std::scoped_lock lock(mutex_);
     TensorMap before;

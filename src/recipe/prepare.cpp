@@ -11,6 +11,7 @@
 #include "recipe/initializers.h"
 #include "recipe/parameters.h"
 #include "recipe/recipe_json.h"
+#include "recipe/training_forward.h"
 #include "recipe/training_gaps.h"
 
 namespace onward {
@@ -83,6 +84,38 @@ void require_scalar(const Value& loss) {
   throw Error(fmt::format("the loss '{}' is {}, not a scalar", loss.name(), to_string(loss.type)));
 }
 
+/// A setting that would change nothing is a mistake about the model or the loss.
+void refuse_idle_settings(const Model& model, const TrainingPlan& plan) {
+  const Recipe& recipe = plan.recipe;
+  if (recipe.ignore_index && recipe.loss != LossKind::softmax_cross_entropy) {
+    throw Error(
+        fmt::format("ignore_index is of softmax_cross_entropy: the loss {} ignores no label",
+                    to_string(recipe.loss)));
+  }
+  if (plan.custom_loss && !recipe.output.empty() &&
+      std::ranges::find(plan.custom_loss->inputs(), recipe.output, &Value::name) ==
+          plan.custom_loss->inputs().end()) {
+    throw Error(fmt::format("the loss reads no output '{}': a custom loss names what it reads",
+                            recipe.output));
+  }
+  const bool by_batch = recipe.batch_norm == BatchNormMode::batch;
+  const bool unbiased = recipe.batch_variance == BatchVariance::unbiased;
+  if (!by_batch && (recipe.batch_momentum || unbiased)) {
+    throw Error(
+        fmt::format("{} is of BatchNormalization by the statistics of each batch (--bn "
+                    "batch, batch_norm=\"batch\"): here it keeps the running ones",
+                    recipe.batch_momentum ? "batch_momentum" : "an unbiased variance"));
+  }
+  if (!recipe.batch_momentum) return;
+  if (!(*recipe.batch_momentum >= 0 && *recipe.batch_momentum <= 1)) {
+    throw Error(
+        fmt::format("batch_momentum is {}, but must be from 0 to 1", *recipe.batch_momentum));
+  }
+  if (!trains_batch_norm(*model.graph, loss_targets(model, plan), recipe)) {
+    throw Error("batch_momentum is of BatchNormalization: the loss depends on none");
+  }
+}
+
 }  // namespace
 
 Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
@@ -115,6 +148,7 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
     plan.prediction = input.prediction;
     if (!input.note.empty()) prepared.notes.push_back(input.note);
   }
+  refuse_idle_settings(model, plan);
   ParameterChoice choice = choose_parameters(model, loss_targets(model, plan), recipe);
   prepared.decisions = std::move(choice.decisions);
   plan.parameters = as_initializers(*model.graph, choice.trained);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "onward/error.h"
+#include "recipe/optimizer_numbers.h"
 
 namespace onward {
 namespace {
@@ -13,26 +14,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
-struct NumberField {
-  const char* name;
-  double OptimizerSettings::* member;
-};
-
-constexpr NumberField kNumbers[] = {
-    {"learning_rate", &OptimizerSettings::learning_rate},
-    {"weight_decay", &OptimizerSettings::weight_decay},
-    {"momentum", &OptimizerSettings::momentum},
-    {"dampening", &OptimizerSettings::dampening},
-    {"beta1", &OptimizerSettings::beta1},
-    {"beta2", &OptimizerSettings::beta2},
-    {"epsilon", &OptimizerSettings::epsilon},
-    {"rate_decay", &OptimizerSettings::rate_decay},
-    {"initial_accumulator", &OptimizerSettings::initial_accumulator},
-};
-
 Json optimizer_json(const OptimizerSettings& settings) {
   Json json = {{"kind", to_string(settings.kind)}, {"formula", to_string(settings.formula)}};
-  for (const NumberField& field : kNumbers) json[field.name] = settings.*field.member;
+  for (const OptimizerNumber& field : optimizer_numbers())
+    json[std::string(field.name)] = settings.*field.member;
   json["float32_numbers"] = settings.float32_numbers;
   return json;
 }
@@ -41,8 +26,8 @@ OptimizerSettings optimizer_from(const Json& json) {
   OptimizerSettings settings;
   settings.kind = optimizer_kind(json.at("kind").get<std::string>());
   settings.formula = formula_of(json.at("formula").get<std::string>());
-  for (const NumberField& field : kNumbers) {
-    settings.*field.member = json.at(field.name).get<double>();
+  for (const OptimizerNumber& field : optimizer_numbers()) {
+    settings.*field.member = json.at(std::string(field.name)).get<double>();
   }
   settings.float32_numbers = json.value("float32_numbers", false);
   return settings;

@@ -99,6 +99,14 @@ TrainingForward write_training_forward(Algorithm& algorithm, const Graph& infere
   return forward;
 }
 
+bool trains_batch_norm(const Graph& inference, std::span<Value* const> targets,
+                       const Recipe& recipe) {
+  const ValueSet needed = needed_for(targets);
+  return std::ranges::any_of(inference.nodes(), [&](const auto& node) {
+    return is_batch_norm(*node) && differs(*node, recipe) && makes_any(*node, needed);
+  });
+}
+
 std::vector<std::string> training_forward_notes(const Graph& inference,
                                                 std::span<Value* const> targets,
                                                 const Recipe& recipe) {

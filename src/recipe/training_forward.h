@@ -17,6 +17,10 @@ struct TrainingForward {
 TrainingForward write_training_forward(Algorithm& algorithm, const Graph& inference,
                                        std::span<Value* const> targets, const Recipe& recipe);
 
+/// Whether what `targets` depend on has a BatchNormalization that training runs by the batch.
+bool trains_batch_norm(const Graph& inference, std::span<Value* const> targets,
+                       const Recipe& recipe);
+
 /// What was decided about BatchNormalization and Dropout, a sentence each.
 std::vector<std::string> training_forward_notes(const Graph& inference,
                                                 std::span<Value* const> targets,

@@ -1,5 +1,8 @@
 """onward.prepare makes an inference model trainable."""
 
+import os
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -90,3 +93,49 @@ g (float[N,2] x) => (float[N,3] y) <float[2,3] w = full(1)> { y = Einsum<equatio
     with pytest.raises(onward.Error, match="nothing computes Einsum"):
         onward.prepare(model, loss="mse", train=["w"])
     assert len(onward.prepare(model, loss="mse", train=["w"], force=True).training) == 1
+
+
+ALL = {"learning_rate", "weight_decay", "momentum", "dampening", "beta1", "beta2", "epsilon", "rate_decay", "initial_accumulator"}
+ADAM = {"beta1", "beta2", "epsilon"}
+OWN = {"sgd": set(), "momentum": {"momentum", "dampening"}, "nesterov": {"momentum"}, "adam": ADAM, "adamw": ADAM,
+       "adagrad": {"epsilon", "rate_decay", "initial_accumulator"}}
+KERAS_LACKS = {"dampening", "rate_decay"}
+
+
+@pytest.mark.parametrize("formula", ["torch", "keras", "onnx"])
+@pytest.mark.parametrize("optimizer", OWN)
+def test_numbers_of_other_optimizers_are_refused_by_name(mlp, optimizer, formula):
+    own = OWN[optimizer] | {"learning_rate", "weight_decay"}
+    if formula == "keras":
+        own -= KERAS_LACKS
+    for name in sorted(ALL):
+        settings = {"loss": "softmax_cross_entropy", "optimizer": optimizer, "formula": formula}
+        option = "--lr" if name == "learning_rate" else "--" + name.replace("_", "-")
+        if name in own:
+            value = 0 if name == "weight_decay" else 0.25
+            onward.prepare(mlp, **settings, **{name: value})
+            continue
+        message = f"{optimizer} in the formula of {formula} has no {name}: it has learning_rate, weight_decay"
+        with pytest.raises(onward.Error, match=message):
+            onward.prepare(mlp, **settings, **{name: 0.25})
+        result = subprocess.run([os.environ["ONWARD"], "prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--optimizer",
+                                 optimizer, "--formula", formula, option, "0.25"], capture_output=True, text=True)
+        assert result.returncode == 1 and message in result.stderr
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"loss": "mse", "ignore_index": 1}, "ignore_index is of softmax_cross_entropy"),
+    ({"loss": "softmax_cross_entropy", "batch_momentum": 0.9}, "batch_momentum is of BatchNormalization"),
+    ({"loss": "softmax_cross_entropy", "batch_norm": "batch", "batch_momentum": 0.9}, "the loss depends on none"),
+    ({"loss": "softmax_cross_entropy", "batch_variance": "unbiased"}, "an unbiased variance is of BatchNormalization"),
+])
+def test_settings_that_would_change_nothing_are_refused_by_name(mlp, options, message):
+    with pytest.raises(onward.Error, match=message):
+        onward.prepare(mlp, **options)
+
+
+@pytest.mark.parametrize("formula", ["torch", "onnx"])
+def test_a_backend_of_keras_is_of_its_formula(formula):
+    result = subprocess.run([os.environ["ONWARD"], "prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--formula",
+                             formula, "--keras-backend", "jax"], capture_output=True, text=True)
+    assert result.returncode == 1 and "--keras-backend is of the formula of keras" in result.stderr

@@ -75,6 +75,44 @@ const Refusal kRefusals[] = {
        r.optimizer.dampening = 0.5;
      },
      "nesterov in the formula of torch has no dampening"},
+    {"ignored_label_of_mse", kLinear,
+     [](Recipe& r) {
+       r.loss = LossKind::mse;
+       r.ignore_index = 1;
+     },
+     "ignore_index is of softmax_cross_entropy: the loss mse ignores no label"},
+    {"ignored_label_of_bce", kLinear,
+     [](Recipe& r) {
+       r.loss = LossKind::bce_with_logits;
+       r.ignore_index = -100;
+     },
+     "ignore_index is of softmax_cross_entropy: the loss bce_with_logits ignores no label"},
+    {"output_of_a_custom_loss", kTwoOutputs,
+     [](Recipe& r) {
+       custom(r,
+              "<ir_version: 8, opset_import: [\"\" : 17]> l (double[N,3] a) => (double c) "
+              "{ c = ReduceMean<keepdims = 0>(a) }");
+       r.output = "b";
+     },
+     "the loss reads no output 'b': a custom loss names what it reads"},
+    {"momentum_of_frozen_statistics", kConvolutional, [](Recipe& r) { r.batch_momentum = 0.5; },
+     "batch_momentum is of BatchNormalization by the statistics of each batch"},
+    {"variance_of_frozen_statistics", kConvolutional,
+     [](Recipe& r) { r.batch_variance = BatchVariance::unbiased; },
+     "an unbiased variance is of BatchNormalization by the statistics of each batch"},
+    {"momentum_without_batch_norm", kTwoOutputs,
+     [](Recipe& r) {
+       r.output = "a";
+       r.batch_norm = BatchNormMode::batch;
+       r.batch_momentum = 0.5;
+     },
+     "batch_momentum is of BatchNormalization: the loss depends on none"},
+    {"batch_momentum_out_of_range", kConvolutional,
+     [](Recipe& r) {
+       r.batch_norm = BatchNormMode::batch;
+       r.batch_momentum = 1.5;
+     },
+     "batch_momentum is 1.5, but must be from 0 to 1"},
     {"loss_without_graph", kConvolutional, [](Recipe& r) { r.loss = LossKind::custom; },
      "a custom loss, and only that, has a graph"},
     {"loss_of_another_model", kLinear,
