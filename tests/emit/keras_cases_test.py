@@ -17,7 +17,7 @@ NOT_KNOWN = {
                      "ReduceMean", "ReduceMean without dims", "ReduceSum", "ReduceSum without dims"], "axes"),
     **dict.fromkeys(["Pad", "Pad value", "Pad negative", "Pad reflect", "Pad edge", "Pad wrap"], "pads"),
     **dict.fromkeys(["Split by lengths", "Split by lengths, of the axis by default"], "lengths"),
-    **dict.fromkeys(["OneHot", "OneHot axis 0"], "depth"),
+    **dict.fromkeys(["OneHot", "OneHot axis 0", "OneHot of numbers that are no class"], "depth"),
     **dict.fromkeys(["Dropout in training", "Dropout not in training"], "ratio"),
     "Dropout of the default ratio": "training", "Slice": "ends",
 }
