@@ -11,7 +11,9 @@ EXPLAINED = [
      "an operator on the way has no gradient by the standard's tags"),
     (r"^Dropout \(node '.*'\) has no gradient by its input 1", "the mask of Dropout is drawn by the ratio"),
     (r"^no gradient of 'loss' reaches", "an operator on the way has no gradient by nature"),
-    (r"^the rank of '.*' must be known\n.*\n.*must declare the shapes", "ranks are declared, where a step is lowered"),
+    (r"^a step in the standard's operators can't take (onward\.\w+ \(node '[^']*'\): no runtime has it, and the rank of "
+     r"'[^']*' must be known; to be lowered, a model must declare the shapes of its inputs(, |$))+$",
+     "ranks are declared, where a step is lowered"),
     (r"the size of '.*' must be known to say its padding", "sizes are declared, where windows leave gaps"),
     (r"can't be lifted: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
     (r"Pool of opset [12]\d can't be lifted: with ceil_mode, .* is not known", "ceil_mode of old opsets needs sizes"),
@@ -21,7 +23,8 @@ EXPLAINED = [
 
 # What an older opset can't say of a step, each on a line of its own.
 UNSAYABLE = re.compile(
-    r"node '.*' \(\w+\): (.* is new in opset \d+|\w+ exists since opset \d+|"
+    r"opset \d+ can't take \w+ \(node '[^']*'\): it exists since opset \d+$|"
+    r"node '.*' \(\w+\): (.* is new in opset \d+|"
     r"its shape (is computed, and may hold|holds) a zero that is meant|its axes are computed|"
     r"whether '.*' splits into \d+ equal parts is not known|the rank of '.*' must be known|"
     r"a window that begins behind the input is left out since opset 22)")
