@@ -1,12 +1,10 @@
 """onward.prepare makes an inference model trainable."""
 
-import os
-import subprocess
-
 import numpy as np
 import pytest
 
 import onward
+from program import onward_program
 
 MLP = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -118,8 +116,8 @@ def test_numbers_of_other_optimizers_are_refused_by_name(mlp, optimizer, formula
         message = f"{optimizer} in the formula of {formula} has no {name}: it has learning_rate, weight_decay"
         with pytest.raises(onward.Error, match=message):
             onward.prepare(mlp, **settings, **{name: 0.25})
-        result = subprocess.run([os.environ["ONWARD"], "prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--optimizer",
-                                 optimizer, "--formula", formula, option, "0.25"], capture_output=True, text=True)
+        result = onward_program("prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--optimizer", optimizer,
+                                "--formula", formula, option, "0.25")
         assert result.returncode == 1 and message in result.stderr
 
 
@@ -136,6 +134,6 @@ def test_settings_that_would_change_nothing_are_refused_by_name(mlp, options, me
 
 @pytest.mark.parametrize("formula", ["torch", "onnx"])
 def test_a_backend_of_keras_is_of_its_formula(formula):
-    result = subprocess.run([os.environ["ONWARD"], "prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--formula",
-                             formula, "--keras-backend", "jax"], capture_output=True, text=True)
+    result = onward_program("prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--formula", formula,
+                            "--keras-backend", "jax")
     assert result.returncode == 1 and "--keras-backend is of the formula of keras" in result.stderr

@@ -1,12 +1,10 @@
 """Tensors of strings move through a model as any others do, wherever they come from."""
 
-import os
-import subprocess
-
 import numpy as np
 import pytest
 
 import onward
+from program import onward_program
 
 TEXTS = np.array([["a", "bcd", ""], ["naïve", "x" * 300, "b"]], dtype=object)
 LITERAL = '{"a", "bcd", "", "naïve", "%s", "b"}' % ("x" * 300)
@@ -66,8 +64,7 @@ def test_strings_move(name, source, tmp_path):
 
     model.save(tmp_path / "m.onnx")
     np.savez(tmp_path / "in.npz", **{key: value.astype("U") if key == "s" else value for key, value in feeds.items()})
-    result = subprocess.run([os.environ["ONWARD"], "run", tmp_path / "m.onnx", "--input", tmp_path / "in.npz", "-o",
-                             tmp_path / "out.npz"], capture_output=True, text=True)
+    result = onward_program("run", tmp_path / "m.onnx", "--input", tmp_path / "in.npz", "-o", tmp_path / "out.npz")
     assert result.returncode == 0, result.stderr
     assert np.load(tmp_path / "out.npz")[output].tolist() == np.char.encode(expected.astype("U"), "utf-8").tolist()
 
@@ -97,10 +94,10 @@ def test_a_training_whose_model_gives_strings(tmp_path):
 
     model.save(tmp_path / "m.onnx")
     np.savez(tmp_path / "d.npz", **batch)
-    command = [os.environ["ONWARD"], "train", tmp_path / "m.onnx", "--data", tmp_path / "d.npz", "-o", tmp_path / "o.onnx",
+    command = ["train", tmp_path / "m.onnx", "--data", tmp_path / "d.npz", "-o", tmp_path / "o.onnx",
                "--checkpoint", tmp_path / "c"]
     for epochs, more in (("1", []), ("2", ["--resume"])):
-        result = subprocess.run([*command, "--epochs", epochs, *more], capture_output=True, text=True)
+        result = onward_program(*command, "--epochs", epochs, *more)
         assert result.returncode == 0, result.stderr
     trained = onward.Trainer(onward.load(tmp_path / "o.onnx"))
     assert trained.infer({"x": batch["x"]})["names"].tolist() == ["p", "q"]
