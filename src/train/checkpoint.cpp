@@ -108,8 +108,7 @@ bool CheckpointFolder::has_checkpoint() const {
 void CheckpointFolder::open() {
   if (lock_ >= 0) return;
   std::error_code failure;
-  for (fs::path each = folder_;
-       !each.empty() && !fs::exists(fs::symlink_status(each, failure));
+  for (fs::path each = folder_; !each.empty() && !fs::exists(fs::symlink_status(each, failure));
        each = each.parent_path()) {
     made_.push_back(each);
   }
