@@ -42,9 +42,11 @@ def export(model, path=None):
                            "keras.Model(model.inputs, one of model.outputs), compiled")
     loss = loss_of(model, walk.graph, results[0])
     trained = _trained(model, walk.graph)
-    prepared = onward.prepare(onward.loads(walk.graph.proto()), loss=loss, output=walk.graph.names.output, freeze=["*"],
+    # A loss that is a graph names what it reads, which may be what the output is computed from.
+    reads = {"output": walk.graph.names.output} if isinstance(loss, str) else {}
+    prepared = onward.prepare(onward.loads(walk.graph.proto()), loss=loss, freeze=["*"],
                               train=[parameter.name for parameter in trained], formula="keras",
-                              batch_variance="biased", **_norm_settings(walk), **settings)
+                              batch_variance="biased", **reads, **_norm_settings(walk), **settings)
     prepared = prepared.with_tensors(_optimizer_state(model.optimizer, trained, prepared.training[0]))
     if path is not None:
         prepared.save(path)
