@@ -12,6 +12,7 @@
 #include "format/atomic_file.h"
 #include "ir/clone.h"
 #include "onward/error.h"
+#include "ops/infer_step.h"
 #include "ops/legalize.h"
 #include "opset/lift.h"
 
@@ -30,6 +31,7 @@ Model inference_part(const Model& model, Target target) {
   clone_into(*model.graph, *part.graph, map);
   for (Value* output : model.graph->outputs()) part.graph->add_output(mapped(map, output));
   lift(part);
+  infer_step_types(part);
   legalize(part, {.name = "the framework", .refuses = [target](const Node& node) -> std::string {
                     // What has no plainer form is refused where it is written, all of it at once.
                     if (can_emit(node.op, target) || !has_expansion(node)) return "";

@@ -94,6 +94,9 @@ void replace_node(Model& model, Node& node, std::span<const Expr> results) {
 }
 
 void legalize(Model& model, const LegalizationTarget& target) {
+  bool refused = false;
+  for_each_node(*model.graph, [&](const Node& node) { refused |= !target.refuses(node).empty(); });
+  if (!refused) return;
   while (true) {
     infer_step_types(model);
     Round round(model, target);

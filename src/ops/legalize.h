@@ -29,8 +29,8 @@ std::vector<Expr> expand_node(const Node& node, Builder& builder);
 void replace_node(Model& model, Node& node, std::span<const Expr> results);
 
 /// Replaces the nodes that the target refuses by their expansions, and what it refuses of these by
-/// theirs, until it takes all. Completes types on the way, which expansions look at. Throws an
-/// Error that names every node that is left, with the reasons.
+/// theirs, until it takes all. Where it refuses any, types are completed on the way: expansions
+/// look at them. Throws an Error that names every node that is left, with the reasons.
 void legalize(Model& model, const LegalizationTarget& target);
 
 }  // namespace onward

@@ -21,12 +21,11 @@ Continuation::Continuation(Model dynamic_nodes, std::unique_ptr<Program> rest, I
 
 Continuation::~Continuation() = default;
 
-void Continuation::prepare(const TensorMap& values, const State& state,
-                           const eval::RandomKey& random) {
+void Continuation::run_dynamic(const State& state, const eval::RandomKey& random) {
   eval::Environment environment;
   for (const Value* input : dynamic.graph->inputs()) {
-    const auto given = values.find(input->name());
-    if (given == values.end()) continue;
+    const auto given = inputs.find(input->name());
+    if (given == inputs.end()) continue;
     environment.emplace(input, to_plain(given->second, layout_of(layouts, input->name())));
   }
   for (const Value* initializer : dynamic.graph->initializers()) {
@@ -34,7 +33,6 @@ void Continuation::prepare(const TensorMap& values, const State& state,
     environment.emplace(initializer, state.view(initializer->name()));
   }
   eval::run_graph(*dynamic.graph, environment, random);
-  inputs = values;
   for (const Value* output : dynamic.graph->outputs()) {
     const Tensor& tensor = environment.at(output);
     // What shares the state's memory would change with it, while others still read it.

@@ -20,9 +20,9 @@ struct Continuation {
   Continuation(Model dynamic_nodes, std::unique_ptr<Program> rest, InputLayouts given);
   ~Continuation();
 
-  /// Runs the dynamic nodes and gathers the program's inputs. `values` has what they read, but for
+  /// Runs the dynamic nodes, and adds what they give to `inputs`, which have what they read but for
   /// state and constants.
-  void prepare(const TensorMap& values, const State& state, const eval::RandomKey& random);
+  void run_dynamic(const State& state, const eval::RandomKey& random);
 };
 
 /// A tensor as the standard has it, whatever layout its bytes are in.

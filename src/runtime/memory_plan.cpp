@@ -21,19 +21,19 @@ struct Lifetime {
   }
 };
 
-SlotIndex root(const Plan& plan, SlotIndex slot) {
+}  // namespace
+
+SlotIndex memory_of(const Plan& plan, SlotIndex slot) {
   while (plan.slots[static_cast<size_t>(slot)].same_as >= 0) {
     slot = plan.slots[static_cast<size_t>(slot)].same_as;
   }
   return slot;
 }
 
-}  // namespace
-
 void plan_memory(Plan& plan) {
   std::vector<Lifetime> lives(plan.slots.size());
   const auto touch = [&](SlotIndex slot, size_t time) {
-    lives[static_cast<size_t>(root(plan, slot))].extend(time);
+    lives[static_cast<size_t>(memory_of(plan, slot))].extend(time);
   };
   size_t time = 0;
   for (const auto* actions : {&plan.micro, &plan.update, &plan.commit}) {

@@ -150,6 +150,9 @@ struct PlanRequest {
 std::unique_ptr<Plan> make_plan(Model step, const PlanRequest& request,
                                 const std::function<bool(const std::string&)>& is_state);
 
+/// The slot whose memory a slot has: its own, or that of what it is a view of.
+SlotIndex memory_of(const Plan& plan, SlotIndex slot);
+
 /// Gives each slot of the arena an offset such that those alive at the same time do not overlap.
 void plan_memory(Plan& plan);
 

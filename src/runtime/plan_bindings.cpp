@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "runtime/plan_builder.h"
 
@@ -78,21 +77,7 @@ void PlanBuilder::keep_sources(bool of_batch) {
       plan_.finite.push_back(
           {binding.target, slot, state_slot(source, binding.target), binding.advice});
     }
-    SlotIndex root = slot;
-    while (plan_.slots[static_cast<size_t>(root)].same_as >= 0) {
-      root = plan_.slots[static_cast<size_t>(root)].same_as;
-    }
-    if (plan_.slots[static_cast<size_t>(root)].home != SlotInfo::Home::state) continue;
-    const size_t bytes = plan_.slots[static_cast<size_t>(slot)].bytes;
-    const SlotIndex copy = scratch(bytes);
-    kept_[&source] = copy;
-    add({.label = "bindings",
-         .kernel = "copy",
-         .reads = {slot},
-         .writes = {copy},
-         .run = [slot, copy, bytes](const Run& run) {
-           std::memcpy(run.at<std::byte>(copy), run.at<std::byte>(slot), bytes);
-         }});
+    if (lies_in_state(slot)) kept_[&source] = copied_slot(source, slot);
   }
 }
 

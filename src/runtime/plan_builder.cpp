@@ -183,12 +183,11 @@ SlotIndex PlanBuilder::copied_slot(const Value& value, SlotIndex slot) {
 SlotIndex PlanBuilder::lasting_slot(const Value& value) {
   const SlotIndex slot =
       read(value, has(value, Layout::plain) ? Layout::plain : Layout::channels_last);
-  SlotIndex root = slot;
-  while (plan_.slots[static_cast<size_t>(root)].same_as >= 0) {
-    root = plan_.slots[static_cast<size_t>(root)].same_as;
-  }
-  if (plan_.slots[static_cast<size_t>(root)].home != SlotInfo::Home::state) return slot;
-  return copied_slot(value, slot);
+  return lies_in_state(slot) ? copied_slot(value, slot) : slot;
+}
+
+bool PlanBuilder::lies_in_state(SlotIndex slot) const {
+  return plan_.slots[static_cast<size_t>(memory_of(plan_, slot))].home == SlotInfo::Home::state;
 }
 
 bool PlanBuilder::is_after_micro(const Value& value) const {

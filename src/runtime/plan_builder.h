@@ -59,6 +59,7 @@ class PlanBuilder {
   SlotIndex gradient_slot(const Value& value);
   SlotIndex lasting_slot(const Value& value);
   SlotIndex copied_slot(const Value& value, SlotIndex slot);
+  bool lies_in_state(SlotIndex slot) const;
   void reorder(SlotIndex from, SlotIndex to);
 
   Plan& plan_;

@@ -10,6 +10,7 @@
 #include "infer/infer.h"
 #include "ir/clone.h"
 #include "onward/error.h"
+#include "ops/infer_step.h"
 #include "ops/legalize.h"
 #include "passes/passes.h"
 #include "runtime/continuation.h"
@@ -213,6 +214,7 @@ Model Program::specialized(const TensorMap& inputs) const {
 std::unique_ptr<Plan> Program::plan_for(const TensorMap& inputs, const State& state) const {
   const auto is_state = [&](const std::string& name) { return state.has(name); };
   Model step = specialized(inputs);
+  infer_step_types(step);
   legalize(step, {.name = "the runtime", .refuses = refused_by_kernels});
   run_step_passes(step, is_state);
   if (!can_be_planned(*step.graph)) return plan_regions(step, state);
@@ -298,14 +300,14 @@ TensorMap Program::run(const TensorMap& inputs, State& state, const eval::Random
 Program& Program::run_on(BoundPlan& bound, const TensorMap& inputs, const State& state,
                          const eval::RandomKey& random) {
   Continuation& rest = *bound.plan->rest;
-  TensorMap values = inputs;
+  rest.inputs = inputs;
   for (const Plan::Result& output : bound.plan->outputs) {
     const SlotInfo& info = bound.plan->slots[static_cast<size_t>(output.slot)];
-    values.insert_or_assign(
+    rest.inputs.insert_or_assign(
         output.name,
         Tensor::view(info.dtype, info.dims, {at(bound, output.slot), info.bytes}, nullptr));
   }
-  rest.prepare(values, state, random);
+  rest.run_dynamic(state, random);
   return *rest.program;
 }
 

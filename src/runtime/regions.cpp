@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "ir/clone.h"
 #include "ir/dependence.h"
@@ -74,7 +73,13 @@ class Part {
 class Cut {
  public:
   explicit Cut(const Model& step) : step_(step), graph_(*step.graph) {
-    for (const auto& node : graph_.nodes()) region_[node.get()] = region_of(*node);
+    crossing_.insert(graph_.outputs().begin(), graph_.outputs().end());
+    for (const auto& node : graph_.nodes()) {
+      const Region region = region_[node.get()] = region_of(*node);
+      for (const Value* read : all_reads(*node)) {
+        if (read->producer() && region_.at(read->producer()) < region) crossing_.insert(read);
+      }
+    }
   }
 
   std::optional<Regions> run() {
@@ -89,7 +94,7 @@ class Cut {
     for (const auto& node : graph_.nodes()) {
       const Region region = region_.at(node.get());
       for (const auto& output : node->outputs()) {
-        if (!output || region == Region::rest || !crosses(*output, region)) continue;
+        if (!output || region == Region::rest || !crossing_.contains(output.get())) continue;
         if (is_beyond_plans(*output) && region == Region::dynamic) return std::nullopt;
         parts[static_cast<size_t>(region)]->give(output.get());
       }
@@ -115,31 +120,10 @@ class Cut {
     return stays ? Region::dynamic : Region::rest;
   }
 
-  /// Whether a later region, or whoever runs the step, wants the value.
-  bool crosses(const Value& value, Region region) const {
-    if (std::ranges::find(graph_.outputs(), &value) != graph_.outputs().end()) return true;
-    return std::ranges::any_of(value.uses(),
-                               [&](const Use& use) { return region_of_user(*use.node) > region; });
-  }
-
-  Region region_of_user(const Node& user) const {
-    const Node* node = &user;
-    // A node of a subgraph reads for the node around it.
-    while (!region_.contains(node)) node = owner_of(node->graph());
-    return region_.at(node);
-  }
-
-  const Node* owner_of(const Graph& inner) const {
-    for (const auto& node : inner.inside()->nodes()) {
-      const auto subgraphs = node->subgraphs();
-      if (std::ranges::find(subgraphs, &inner) != subgraphs.end()) return node.get();
-    }
-    return nullptr;
-  }
-
   const Model& step_;
   const Graph& graph_;
   std::unordered_map<const Node*, Region> region_;
+  ValueSet crossing_;  // what a later region, or whoever runs the step, wants
 };
 
 }  // namespace
