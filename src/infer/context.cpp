@@ -126,6 +126,11 @@ Tensor as_rule_reads(const Node& node, size_t index, const Tensor& tensor) {
   return Tensor::of(tensor.dims(), axes);
 }
 
+/// The rules of Slice and Pad take axes and steps of unknown shape for left out; they are vectors.
+bool is_surely_a_vector(const Node& node, size_t index) {
+  return index > 0 && (node.op == "Slice" || (node.op == "Pad" && index != 2));
+}
+
 /// Lets a rule for control flow infer the types in one subgraph.
 class SubgraphContext final : public onnx::GraphInferencer {
  public:
@@ -172,7 +177,8 @@ NodeContext::NodeContext(const Node& node, const onnx::OpSchema& schema, const K
       known_(known),
       infer_subgraph_(std::move(infer_subgraph)),
       output_types_(node.outputs().size()) {
-  for (const Value* value : node.inputs()) {
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    const Value* value = node.input(i);
     if (!value) {
       input_types_.push_back(nullptr);
       continue;
@@ -180,7 +186,12 @@ NodeContext::NodeContext(const Node& node, const onnx::OpSchema& schema, const K
     // Not null where the type is unknown: many rules look without asking.
     const auto [found, added] = types_.try_emplace(value);
     if (added) found->second = to_rule_type(read_type(*value));
-    input_types_.push_back(&found->second);
+    onnx::TypeProto& type = found->second;
+    const bool has_no_shape = type.has_tensor_type() && !type.tensor_type().has_shape();
+    if (has_no_shape && is_surely_a_vector(node, i)) {
+      type.mutable_tensor_type()->mutable_shape()->add_dim();
+    }
+    input_types_.push_back(&type);
   }
 }
 

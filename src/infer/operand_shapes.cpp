@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "infer/recurrent_guard.h"
+
 namespace onward {
 namespace {
 
@@ -450,6 +452,7 @@ std::optional<Refusal> guard_operand_shapes(const Operands& operands) {
   const Node& node = operands.node();
   if (node.domain == kTrainingDomain) return guard_optimizer(operands);
   if (!node.domain.empty()) return std::nullopt;
+  if (auto refusal = guard_recurrent(operands)) return refusal;
   for (const OperandRule& rule : kRules) {
     if (rule.op != node.op || !operands.has(rule.input)) continue;
     if (auto complaint = rule.expectation(operands, rule.input)) {

@@ -199,6 +199,25 @@ std::optional<Refusal> guard_permutation(const Operands& o) {
                                    to_string(std::span<const int64_t>(*given)), *dims));
 }
 
+/// How many inputs are sequences, and the directions that they are read in.
+std::optional<Refusal> guard_scan(const Operands& o) {
+  const auto inputs = static_cast<int64_t>(o.node().inputs().size());
+  const auto* sequences = o.node().get<int64_t>("num_scan_inputs");
+  if (sequences && (*sequences < 1 || *sequences > inputs)) {
+    return bad_attribute(fmt::format("attribute 'num_scan_inputs' is {}, but the node has {} inputs",
+                                     *sequences, inputs));
+  }
+  for (const char* name : {"scan_input_directions", "scan_output_directions", "directions"}) {
+    const auto* list = o.node().get<std::vector<int64_t>>(name);
+    if (!list) continue;
+    const auto other = std::ranges::find_if(*list, [](int64_t d) { return d != 0 && d != 1; });
+    if (other == list->end()) continue;
+    return bad_attribute(
+        fmt::format("attribute '{}' holds {}, but a direction is 0 or 1", name, *other));
+  }
+  return std::nullopt;
+}
+
 /// Letters, one ellipsis an operand, one arrow: "...ij,...jk->...ik".
 bool is_equation(std::string text) {
   std::erase(text, ' ');
@@ -243,6 +262,7 @@ constexpr Guard kGuards[] = {
     {"Reshape", guard_shape_input<1, -1>},         // makes a message of each dimension
     {"Resize", guard_scales},                      // casts any float to an integer
     {"STFT", guard_frame_step},                    // divides by it
+    {"Scan", guard_scan},                          // subtracts it, and takes any direction
     {"Scatter", guard_axis},                       // does not look at it
     {"ScatterElements", guard_axis},               // does not look at it
     {"Split", guard_split},                        // reads sizes after the last, adds them up

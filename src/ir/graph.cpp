@@ -97,12 +97,33 @@ void Node::unuse_references(const Attribute& attribute) {
   }
 }
 
+void Node::unuse_subgraphs(const Attribute& attribute) {
+  const auto clear = [](const Graph& graph) {
+    for (const auto& node : graph.nodes()) node->unuse_all();
+  };
+  if (const auto* graph = std::get_if<std::unique_ptr<Graph>>(&attribute.value)) clear(**graph);
+  if (const auto* graphs = std::get_if<Attribute::Graphs>(&attribute.value)) {
+    for (const auto& graph : *graphs) clear(*graph);
+  }
+}
+
+void Node::unuse_all() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i]) unuse(inputs_[i], static_cast<int>(i));
+  }
+  for (const Attribute& attribute : attributes_) {
+    unuse_references(attribute);
+    unuse_subgraphs(attribute);
+  }
+}
+
 void Node::set_attribute(Attribute attribute) {
   use_references(attribute);
   graph_->edited();
   for (Attribute& existing : attributes_) {
     if (existing.name == attribute.name) {
       unuse_references(existing);
+      unuse_subgraphs(existing);
       existing = std::move(attribute);
       return;
     }
@@ -115,6 +136,7 @@ void Node::remove_attribute(std::string_view name) {
                                   [&](const Attribute& a) { return a.name == name; });
   if (found == attributes_.end()) return;
   unuse_references(*found);
+  unuse_subgraphs(*found);
   attributes_.erase(found);
   graph_->edited();
 }
@@ -173,6 +195,15 @@ Value* Graph::add_input(std::string_view value_name, Type type) {
   value->type = std::move(type);
   inputs_.push_back(value);
   return value;
+}
+
+void Graph::remove_input(Value* value) {
+  if (!value->uses_.empty()) {
+    throw Bug(fmt::format("removing the input '{}', which is in use", value->name()));
+  }
+  std::erase(inputs_, value);
+  std::erase_if(owned_values_, [&](const auto& owned) { return owned.get() == value; });
+  edited();
 }
 
 Value* Graph::add_initializer(std::string_view value_name, Initializer data) {
@@ -237,10 +268,7 @@ void Graph::remove_node(Node* node) {
       throw Bug(fmt::format("removing the node that makes '{}', which is in use", output->name()));
     }
   }
-  for (size_t i = 0; i < node->inputs_.size(); ++i) {
-    if (node->inputs_[i]) node->unuse(node->inputs_[i], static_cast<int>(i));
-  }
-  for (const Attribute& attribute : node->attributes_) node->unuse_references(attribute);
+  node->unuse_all();
   nodes_.erase(node->self_);
   edited();
 }

@@ -164,6 +164,8 @@ class Node {
   void unuse(Value* value, int input);
   void use_references(const Attribute& attribute);
   void unuse_references(const Attribute& attribute);
+  void unuse_subgraphs(const Attribute& attribute);
+  void unuse_all();
 
   Graph* graph_ = nullptr;
   std::list<std::unique_ptr<Node>>::iterator self_;
@@ -201,6 +203,8 @@ class Graph {
   std::span<Value* const> outputs() const { return outputs_; }
 
   Value* add_input(std::string_view name, Type type);
+  /// Removes an input that nobody uses and that has no default.
+  void remove_input(Value* value);
   Value* add_initializer(std::string_view name, Initializer data);
   Value* add_initializer(std::string_view name, Tensor data);
   void add_output(Value* value);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace onward {
@@ -82,6 +83,24 @@ void Rewrite::become(std::string_view op, std::vector<Value*> inputs, const Valu
   node_.set_op(op);
   node_.opset = newest_opset_;
   node_.set_inputs(std::move(inputs));
+}
+
+void compute_outputs_inside(Graph& graph, Names& names, int64_t opset) {
+  for (const auto& node : graph.nodes()) {
+    for (Graph* subgraph : node->subgraphs()) {
+      compute_outputs_inside(*subgraph, names, opset);
+      std::unordered_set<const Value*> given;
+      for (size_t i = 0; i < subgraph->outputs().size(); ++i) {
+        Value* output = subgraph->outputs()[i];
+        const bool is_computed = &output->graph() == subgraph && output->producer();
+        if (is_computed && given.insert(output).second) continue;
+        Node* identity = subgraph->add_node("Identity", {output});
+        identity->opset = opset;
+        Value* inside = identity->add_output(names.fresh(output->name() + "_inside"), output->type);
+        subgraph->set_output(i, inside);
+      }
+    }
+  }
 }
 
 std::optional<int64_t> rank(const Value* value) {

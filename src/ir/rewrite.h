@@ -53,6 +53,10 @@ class Rewrite {
   int64_t newest_opset_;
 };
 
+/// Lets the subgraphs of a graph compute all that they give, each value once, as runtimes want it:
+/// an input, what lies around, and a repetition pass through an Identity of that opset.
+void compute_outputs_inside(Graph& graph, Names& names, int64_t opset);
+
 /// The number of dimensions, where it is known.
 std::optional<int64_t> rank(const Value* value);
 

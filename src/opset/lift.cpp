@@ -243,6 +243,10 @@ std::vector<Unliftable> lift_where_possible(Model& model) {
 void lift(Model& model) {
   make_dense(model);
   refuse(lift_where_possible(model), "the newest");
+  Names names(model);
+  for_each_top_level_graph(model, [&](Graph& graph, GraphRole) {
+    compute_outputs_inside(graph, names, newest_opset("").value());
+  });
 }
 
 void lift_to(Model& model, int64_t opset) {

@@ -252,6 +252,14 @@ const GuardCase kCases[] = {
     {"a perm that is no permutation", 21,
      "g (float[2,3,4] x) => (y) { y = Transpose<perm = [0, 2, 2]>(x) }", "attribute",
      "perm [0,2,2] is no permutation of 3 dimensions"},
+    {"a direction that is none", 21,
+     "g (float[2,3] x) => (y) { y = Scan<num_scan_inputs = 1, scan_input_directions = [2],\n"
+     "body = step (float[3] a) => (float[3] b) { b = Relu(a) }>(x) }",
+     "attribute", "attribute 'scan_input_directions' holds 2, but a direction is 0 or 1"},
+    {"more sequences than inputs", 21,
+     "g (float[2,3] x) => (y) { y = Scan<num_scan_inputs = 2,\n"
+     "body = step (float[3] a) => (float[3] b) { b = Relu(a) }>(x) }",
+     "attribute", "attribute 'num_scan_inputs' is 2, but the node has 1 inputs"},
     {"a negative dimension in a shape", 21,
      "g (float[2] x) => (y) <int64[1] s = {-2}> { y = Expand(x, s) }", "shape",
      "shape holds -2, which is out of range"},
@@ -294,6 +302,8 @@ const char* const kRight[] = {
     "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<stash_type = 16>(x, s) }",
     "g (float[2,3] x, int64[2,3] i) => (y) { y = GatherElements<axis = -2>(x, i) }",
     "g (float[2,3,4] x) => (y) { y = GlobalMaxPool(x) }",
+    "g (float[2,3] x) => (y) { y = Scan<num_scan_inputs = 1, scan_output_directions = [1],\n"
+    "body = step (float[3] a) => (float[3] b) { b = Relu(a) }>(x) }",
 };
 
 struct RightForm {

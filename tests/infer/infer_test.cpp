@@ -115,6 +115,19 @@ const TypeCase kTypes[] = {
      "back = {-1}> {\n"
      "s = Shape(x)\n t = Slice(s, a, b, zero, back)\n y = ConstantOfShape(t) }",
      "y", "f32[2]"},
+    {"Slice by axes of unknown shape", 13,
+     "g (float[3,2] x, int64[] axes) => (y) <int64[1] begin = {-2}, int64[1] end = {-4}> {\n"
+     "y = Slice(x, begin, end, axes) }",
+     "y", "f32[?,?]"},
+    {"Slice by steps of unknown shape", 13,
+     "g (float[8,2] x, int64[] steps) => (y) <int64[1] begin = {0}, int64[1] end = {8}, int64[1] "
+     "axis "
+     "= {0}> {\n"
+     "y = Slice(x, begin, end, axis, steps) }",
+     "y", "f32[?,?]"},
+    {"Pad by axes of unknown shape", 21,
+     "g (float[2,6] x, int64[] axes) => (y) <int64[2] pads = {1,2}> { y = Pad(x, pads, , axes) }",
+     "y", "f32[...]"},
     {"Pad by axes of 32 bits", 21,
      "g (float[2,6] x) => (y) <int64[2] pads = {1,2}, int32[1] axes = {-1}> {\n"
      "y = Pad(x, pads, , axes) }",
