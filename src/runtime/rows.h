@@ -4,6 +4,14 @@
 
 namespace onward {
 
+/// The smallest and the largest of some elements, and whether all of them are finite: if not, the
+/// two say nothing.
+template <typename T>
+struct RowRange {
+  T low, high;
+  bool finite;
+};
+
 /// Loops over the channels of one place, which lie side by side; compiled for the machine at hand
 /// like the tile functions.
 template <typename T>
@@ -19,6 +27,7 @@ struct RowFunctions {
   void (*add)(T* sum, const T* row, int64_t n);
   /// sum += row * factor
   void (*add_scaled)(T* sum, const T* row, T factor, int64_t n);
+  RowRange<T> (*range)(const T* row, int64_t n);
 };
 
 template <typename T>

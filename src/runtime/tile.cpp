@@ -14,22 +14,22 @@ bool has_avx2() {
 
 namespace {
 
-using Key = std::tuple<std::string_view, DType, DType>;
+using Key = std::tuple<std::string_view, std::string_view, DType, DType>;
 
 std::map<Key, TileFunction> make_table() {
   std::map<Key, TileFunction> table;
   for (const TileEntry& entry :
        has_avx2() ? with_avx2::tile_entries() : any_machine::tile_entries()) {
-    table.emplace(Key{entry.op, entry.from, entry.to}, entry.function);
+    table.emplace(Key{entry.op, entry.form, entry.from, entry.to}, entry.function);
   }
   return table;
 }
 
 }  // namespace
 
-TileFunction find_tile_function(std::string_view op, DType from, DType to) {
+TileFunction find_tile_function(std::string_view op, DType from, DType to, std::string_view form) {
   static const std::map<Key, TileFunction> table = make_table();
-  const auto found = table.find({op, from, to});
+  const auto found = table.find({op, form, from, to});
   return found == table.end() ? nullptr : found->second;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "eval/elementwise_functions.h"
 #include "ir/dtype.h"
 
 namespace onward {
@@ -19,13 +20,13 @@ bool has_avx2();
 inline constexpr int64_t kTile = 512;
 
 /// out[i] = f(a[i], b[i], c[i]) for n elements; operands that the operator does not have are null.
-/// `alpha` is the one attribute that some have.
 using TileFunction = void (*)(const void* a, const void* b, const void* c, void* out, int64_t n,
-                              double alpha);
+                              elementwise::Attributes attributes);
 
 /// The function of an operator for operands of type `from` (of Where: of its branches), giving
 /// `to`; null where there is none. Operators of any number of inputs (Sum, Max, Min) are found as
-/// the function of two.
-TileFunction find_tile_function(std::string_view op, DType from, DType to);
+/// the function of two; one of several forms by the value of the attribute that tells them apart.
+TileFunction find_tile_function(std::string_view op, DType from, DType to,
+                                std::string_view form = {});
 
 }  // namespace onward

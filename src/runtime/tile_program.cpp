@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "runtime/buffer.h"
-#include "runtime/commit_bounds.h"
 #include "runtime/parallel.h"
 
 namespace onward {
@@ -80,18 +79,6 @@ size_t bytes_a_thread(size_t registers) {
   return addresses_bytes(registers) + registers * kTileBytes;
 }
 
-/// Looks at what a tile wrote while it is in the cache.
-void look_at(const std::vector<TileProgram::Target>& targets, std::byte* const* at, int64_t n,
-             std::atomic<bool>& immoderate) {
-  for (const TileProgram::Target& target : targets) {
-    if (!target.is_moderate) continue;
-    bool moderate = true;
-    target.is_moderate(at[static_cast<size_t>(target.reg)], nullptr, nullptr, &moderate, n,
-                       kModerate);
-    if (!moderate) immoderate.store(true, std::memory_order_relaxed);
-  }
-}
-
 }  // namespace
 
 void reserve_tiles(size_t registers) {
@@ -134,9 +121,8 @@ void TileProgram::run(const Run& run) const {
       };
       for (const Instruction& step : instructions) {
         step.function(operand(step.a), operand(step.b), operand(step.c), operand(step.out), n,
-                      step.alpha);
+                      step.attributes);
       }
-      if (run.immoderate) look_at(targets, at, n, *run.immoderate);
     }
   });
 }

@@ -20,13 +20,12 @@ struct TileProgram {
     SlotIndex slot;
     size_t element;
     int reg;
-    TileFunction is_moderate = nullptr;  // of floats
   };
   /// Registers are numbered: first the sources, then tiles of memory.
   struct Instruction {
     TileFunction function;
     int a = -1, b = -1, c = -1, out = -1;
-    double alpha = 0;
+    elementwise::Attributes attributes = {};
   };
 
   std::vector<int64_t> dims;  // of the result, as it lies in memory, runs of dimensions joined

@@ -14,6 +14,7 @@ struct TileEntry {
   std::string_view op;
   DType from, to;
   TileFunction function;
+  std::string_view form = {};
 };
 
 // The same functions, compiled for different machines.

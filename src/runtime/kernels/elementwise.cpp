@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "eval/elementwise_table.h"
 #include "onward/error.h"
 #include "runtime/plan_builder.h"
 #include "runtime/tile_program.h"
@@ -12,31 +13,11 @@
 namespace onward {
 namespace {
 
-/// Rough nanoseconds an element takes, for those that are not one instruction.
-struct Cost {
-  std::string_view op;
-  double nanoseconds;
-};
-constexpr Cost kCosts[] = {{"Exp", 1},   {"Log", 4},    {"Pow", 20},      {"Tanh", 1.5},
-                           {"Erf", 2},   {"Gelu", 2.5}, {"Sigmoid", 1.5}, {"Softplus", 12},
-                           {"Div", 0.6}, {"Sqrt", 0.6}};
+using elementwise::Facts;
 
-double cost_of(const Node& node) {
-  const auto* found = std::ranges::find(kCosts, std::string_view(node.op), &Cost::op);
-  return found == std::end(kCosts) ? 0.2 : found->nanoseconds;
-}
-
-/// The type that chooses the function: of the branches for Where, of the first input else.
-DType operand_type(const Node& node) { return node.input(node.op == "Where" ? 1 : 0)->type.dtype; }
-
-std::string function_name(const Node& node) {
-  if (node.op == "Gelu" && node.string_or("approximate", "none") == "tanh") return "Gelu by tanh";
-  if (node.op == "Clip") return "Clip from below";
-  return node.op;
-}
-
-bool folds_inputs(const Node& node) {
-  return node.op == "Sum" || node.op == "Max" || node.op == "Min";
+/// The type that chooses the function: of the branches where there is a condition.
+DType operand_type(const Node& node, const Facts& facts) {
+  return node.input(facts.has_condition ? 1 : 0)->type.dtype;
 }
 
 /// Dimensions as they lie in memory.
@@ -56,6 +37,16 @@ std::vector<int64_t> broadcast_strides(const std::vector<int64_t>& from,
     step *= from[d];
   }
   return laid_out(std::move(strides), layout);
+}
+
+/// True where a tensor of shape `from` can be read as one of shape `to`; ones in front do not
+/// matter.
+bool broadcasts(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  for (size_t back = 1; back <= from.size(); ++back) {
+    const int64_t dim = from[from.size() - back];
+    if (dim != 1 && (back > to.size() || dim != to[to.size() - back])) return false;
+  }
+  return true;
 }
 
 class GroupPlan {
@@ -135,42 +126,38 @@ class GroupPlan {
 
   void add(const Node& node) {
     const Value& result = *node.output(0);
-    const DType from = operand_type(node), to = result.type.dtype;
+    const Facts& facts = *elementwise::find_facts(node);
+    const DType from = operand_type(node, facts), to = result.type.dtype;
     const bool leaves = builder_.leaves(result, group_);
     const int out = leaves ? own_register() : new_register();
-    const auto emit = [&](const std::string& name, int a, int b, int c) {
+    const auto emit = [&](std::string_view op, int a, int b, int c) {
       program_.instructions.push_back(
-          {.function = find_tile_function(name, from, to),
+          {.function = find_tile_function(op, from, to, facts.form.value),
            .a = a,
            .b = b,
            .c = c,
            .out = out,
-           .alpha = static_cast<double>(node.float_or("alpha", 0.01F))});
+           .attributes = facts.attributes_of(node)});
     };
     const auto operand = [&](size_t i) { return node.input(i) ? reg(node, i) : -1; };
-    if (node.op == "Clip") {
+    if (facts.joins_inputs()) {
       int last = operand(0);
-      if (node.input(1)) emit("Clip from below", last, operand(1), -1), last = out;
-      if (node.input(2)) emit("Clip from above", last, operand(2), -1), last = out;
-      if (last != out) emit("Identity", last, -1, -1);
-    } else if (folds_inputs(node)) {
-      int last = operand(0);
-      for (size_t i = 1; i < node.inputs().size(); ++i)
-        emit(node.op, last, operand(i), -1), last = out;
+      for (size_t i = 1; i < node.inputs().size(); ++i) {
+        if (!node.input(i)) continue;
+        emit(facts.joined_by[i == 1 ? 0 : 1], last, operand(i), -1);
+        last = out;
+      }
       if (last != out) emit("Identity", last, -1, -1);
     } else {
-      emit(function_name(node), operand(0), operand(1), operand(2));
+      emit(facts.op, operand(0), operand(1), operand(2));
     }
-    program_.cost += cost_of(node);
+    program_.cost += facts.nanoseconds;
     registers_[&result] = out;
     if (leaves) {
       const SlotIndex slot = builder_.write(result, layout_);
       writes_.push_back(slot);
       program_.targets.push_back(
-          {.slot = slot,
-           .element = static_cast<size_t>(bits(to)) / 8,
-           .reg = out,
-           .is_moderate = find_tile_function("is moderate", to, DType::boolean)});
+          {.slot = slot, .element = static_cast<size_t>(bits(to)) / 8, .reg = out});
       program_.cost += 0.2;
     } else {
       kept_[&result] = out;
@@ -241,23 +228,26 @@ class GroupPlan {
 }  // namespace
 
 bool is_tiled(const Node& node) {
-  if (!node.domain.empty() || node.outputs().size() != 1 || !node.input(0)) return false;
-  const DType from = operand_type(node), to = node.output(0)->type.dtype;
-  if (!find_tile_function(function_name(node), from, to)) return false;
+  const Facts* facts = elementwise::find_facts(node);
+  if (!facts || node.outputs().size() != 1 || !node.input(0)) return false;
+  const DType from = operand_type(node, *facts), to = node.output(0)->type.dtype;
+  if (!find_tile_function(facts->op, from, to, facts->form.value)) return false;
+  const auto result = static_dims(*node.output(0));
+  if (!result || result->size() > 16 || node.inputs().size() > 16) return false;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     if (!node.input(i)) continue;
-    const bool condition = node.op == "Where" && i == 0;
+    const bool condition = facts->has_condition && i == 0;
     if (node.input(i)->type.dtype != (condition ? DType::boolean : from)) return false;
     const auto dims = static_dims(*node.input(i));
-    if (!dims || dims->size() > 16) return false;
-    const bool limit = node.op == "Clip" && i > 0;
-    if (limit && checked_element_count(*dims) != 1) return false;
+    if (!dims || dims->size() > 16 || !broadcasts(*dims, *result)) return false;
   }
-  const auto dims = static_dims(*node.output(0));
-  return dims && dims->size() <= 16 && node.inputs().size() <= 16;
+  return true;
 }
 
-bool is_one_instruction(const Node& node) { return node.op != "Clip" && !folds_inputs(node); }
+bool is_one_instruction(const Node& node) {
+  const Facts* facts = elementwise::find_facts(node);
+  return !facts || !facts->joins_inputs();
+}
 
 void plan_group(PlanBuilder& builder, const ElementwiseGroup& group,
                 const std::unordered_map<const Value*, std::string>& in_place) {
