@@ -17,5 +17,7 @@ std::span<const KernelDef> normalization_kernels();
 std::span<const KernelDef> softmax_kernels();
 std::span<const KernelDef> loss_kernels();
 std::span<const KernelDef> random_kernels();
+std::span<const KernelDef> control_flow_kernels();
+std::span<const KernelDef> sequence_kernels();
 
 }  // namespace onward::eval

@@ -5,64 +5,17 @@
 #include <numeric>
 
 #include "eval/families.h"
+#include "eval/pieces.h"
 
 namespace onward::eval {
 namespace {
 
 using Tensors = std::vector<Tensor>;
 
-/// Joins the elements of several tensors of one type, so that take_elements can pick from all of
-/// them.
-Tensor joined(std::span<const Tensor* const> parts) {
-  if (parts[0]->dtype() == DType::string) {
-    std::vector<std::string> texts;
-    for (const Tensor* part : parts) {
-      texts.insert(texts.end(), part->strings().begin(), part->strings().end());
-    }
-    const auto count = static_cast<int64_t>(texts.size());
-    return Tensor::of_strings({count}, std::move(texts));
-  }
-  std::string bytes;
-  int64_t count = 0;
-  for (const Tensor* part : parts) {
-    bytes.append(reinterpret_cast<const char*>(part->bytes().data()), part->bytes().size());
-    count += part->size();
-  }
-  return Tensor::from_bytes(parts[0]->dtype(), {count},
-                            std::make_shared<const std::string>(std::move(bytes)));
-}
-
 Tensors concat(const Context& c) {
   std::vector<const Tensor*> parts;
   for (size_t i = 0; i < c.inputs(); ++i) parts.push_back(&c.input(i));
-  std::vector<int64_t> dims = parts.at(0)->dims();
-  const auto axis = static_cast<size_t>(c.axis("axis", 0, static_cast<int64_t>(dims.size())));
-  dims[axis] = 0;
-  for (const Tensor* part : parts) {
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const bool fits = part->dims().size() == dims.size() &&
-                        (d == axis || part->dims()[d] == parts[0]->dims()[d]);
-      if (!fits) {
-        throw Error(fmt::format("shapes {} and {} can't be joined along axis {}",
-                                to_string(parts[0]->dims()), to_string(part->dims()), axis));
-      }
-    }
-    dims[axis] += part->dims()[axis];
-  }
-  // Of each part, runs of elements that lie one after the other in the result too.
-  std::vector<int64_t> indices;
-  const std::span<const int64_t> all(dims);
-  const int64_t outer = checked_element_count(all.first(axis));
-  const int64_t inner = checked_element_count(all.subspan(axis + 1));
-  for (int64_t o = 0; o < outer; ++o) {
-    int64_t base = 0;
-    for (const Tensor* part : parts) {
-      const int64_t run = part->dims()[axis] * inner;
-      for (int64_t i = 0; i < run; ++i) indices.push_back(base + o * run + i);
-      base += part->size();
-    }
-  }
-  return {take_elements(joined(parts), std::move(dims), indices)};
+  return {concatenated(parts, c.node().int_or("axis", 0))};
 }
 
 /// The begin, step and length of a slice along one axis, after the standard's rules for clamping.

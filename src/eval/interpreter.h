@@ -9,14 +9,21 @@
 namespace onward::eval {
 
 /// What each value is while a graph runs.
-using Environment = std::unordered_map<const Value*, Tensor>;
+using Environment = std::unordered_map<const Value*, RuntimeValue>;
 
 /// Runs all nodes of a graph, one after the other, with the reference kernels. `environment` holds
 /// the graph's inputs, and afterwards every value; initializers are taken from the graph where it
 /// has none.
-void run_graph(const Graph& graph, Environment& environment, const RandomKey& random = {});
+void run_graph(const Graph& graph, Environment& environment, const Surroundings& around);
+inline void run_graph(const Graph& graph, Environment& environment, const RandomKey& random = {}) {
+  run_graph(graph, environment, Surroundings{.random = random});
+}
 
-/// The graph's outputs for these inputs, in order.
+/// Runs a graph inside of a node, node by node, and those inside of it by `inner`.
+std::vector<RuntimeValue> interpret_subgraph(const SubgraphRunner::Call& call,
+                                             const SubgraphRunner& inner);
+
+/// The outputs, in order, of a graph that gives tensors, for these inputs.
 std::vector<Tensor> outputs_of(const Graph& graph, Environment environment,
                                const RandomKey& random = {});
 

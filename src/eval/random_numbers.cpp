@@ -5,11 +5,19 @@
 #include <numbers>
 
 namespace onward::eval {
+
+RandomKey RandomKey::in_iteration(uint64_t index) const {
+  RandomKey key = *this;
+  key.iterations = RandomNumbers({.seed = iterations, .step = index}, "").uniform_bits(0) + 1;
+  return key;
+}
+
 RandomNumbers::RandomNumbers(const RandomKey& key, std::string_view node)
     : key_(mixed(key.seed + kGolden)) {
   const auto absorb = [this](uint64_t part) { key_ = mixed((key_ ^ part) + kGolden); };
   absorb(key.step);
   absorb(key.micro_batch);
+  if (key.iterations != 0) absorb(key.iterations);
   for (const char letter : node) absorb(static_cast<unsigned char>(letter));
 }
 

@@ -1,17 +1,32 @@
+#include <algorithm>
 #include <map>
 
 #include "eval/families.h"
 
 namespace onward::eval {
+namespace {
+
+/// An operator may have a kernel for tensors in one family, and one for other values in another.
+void add(std::vector<KernelDef>& list, const KernelDef& def) {
+  const auto known = std::ranges::find_if(
+      list, [&](const KernelDef& each) { return each.op == def.op && each.domain == def.domain; });
+  if (known == list.end()) {
+    list.push_back(def);
+  } else {
+    known->of_values = def.of_values;
+  }
+}
+
+}  // namespace
 
 std::span<const KernelDef> kernels() {
   static const std::vector<KernelDef> all = [] {
     std::vector<KernelDef> list;
-    for (const auto family :
-         {elementwise_kernels(), shape_kernels(), indexing_kernels(), reduction_kernels(),
-          matmul_kernels(), conv_kernels(), pool_kernels(), normalization_kernels(),
-          softmax_kernels(), loss_kernels(), random_kernels()}) {
-      list.insert(list.end(), family.begin(), family.end());
+    for (const auto family : {elementwise_kernels(), shape_kernels(), indexing_kernels(),
+                              reduction_kernels(), matmul_kernels(), conv_kernels(), pool_kernels(),
+                              normalization_kernels(), softmax_kernels(), loss_kernels(),
+                              random_kernels(), control_flow_kernels(), sequence_kernels()}) {
+      for (const KernelDef& def : family) add(list, def);
     }
     return list;
   }();

@@ -4,19 +4,12 @@
 #include <numeric>
 
 #include "eval/families.h"
+#include "eval/pieces.h"
 
 namespace onward::eval {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-
-/// The same elements in another shape.
-Tensor with_shape(const Tensor& x, std::vector<int64_t> dims) {
-  if (x.dtype() == DType::string) return Tensor::of_strings(std::move(dims), x.strings());
-  std::vector<int64_t> indices(static_cast<size_t>(x.size()));
-  std::iota(indices.begin(), indices.end(), 0);
-  return take_elements(x, std::move(dims), indices);
-}
 
 Tensor vector_of(const std::vector<int64_t>& numbers) {
   return Tensor::of<int64_t>({static_cast<int64_t>(numbers.size())}, numbers);
