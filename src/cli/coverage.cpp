@@ -4,7 +4,6 @@
 #include <onnx/defs/schema.h>
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "emit/calls.h"
@@ -24,12 +23,11 @@ bool is_gradient(const std::string& domain, const std::string& op) {
 }
 
 Coverage gap(const std::string& domain, const std::string& op) {
-  for (const CoverageGaps& group : coverage_gaps()) {
-    if (group.domain == domain && std::ranges::count(group.ops, std::string_view(op)) > 0) {
-      return {Kind::gap, std::string(group.reason)};
-    }
+  const OpDef* definition = find_op_def(domain, op);
+  if (!definition || definition->missing.empty()) {
+    throw Bug(fmt::format("{} is not covered, and no reason is given", op));
   }
-  throw Bug(fmt::format("{} is not covered, and no reason is listed", op));
+  return {Kind::gap, std::string(definition->missing)};
 }
 
 Coverage kernel(const std::string& domain, const std::string& op) {
@@ -67,7 +65,9 @@ Coverage gradient(const std::string& domain, const std::string& op) {
   if (domain == kTrainingDomain) return {Kind::unneeded, "an update is not differentiated"};
   const OpDef* definition = find_op_def(domain, op);
   if (definition && definition->vjp) return {Kind::yes, "by its rule"};
-  if (definition && definition->no_gradient) return {Kind::unneeded, "nothing to differentiate"};
+  if (definition && !definition->no_gradient.empty()) {
+    return {Kind::unneeded, std::string(definition->no_gradient)};
+  }
   if (has_expansion(domain, op)) return {Kind::yes, "by plainer operators"};
   return gap(domain, op);
 }
@@ -106,17 +106,10 @@ constexpr CoverageColumn kColumns[] = {
 };
 
 /// A reason for what is there would mislead.
-void refuse_stale_gaps(const std::vector<OperatorCoverage>& all) {
-  std::set<std::pair<std::string_view, std::string_view>> with_gaps;
-  for (const OperatorCoverage& each : all) {
-    if (each.has_gap()) with_gaps.emplace(each.domain, each.op);
-  }
-  for (const CoverageGaps& group : coverage_gaps()) {
-    for (const std::string_view op : group.ops) {
-      if (!with_gaps.contains({group.domain, op})) {
-        throw Bug(fmt::format("{} is listed as a gap, and is none", op));
-      }
-    }
+void refuse_stale_reason(const OperatorCoverage& row) {
+  const OpDef* definition = find_op_def(row.domain, row.op);
+  if (definition && !definition->missing.empty() && !row.has_gap()) {
+    throw Bug(fmt::format("{} is said to be missing, and is not", row.op));
   }
 }
 
@@ -140,11 +133,11 @@ std::vector<OperatorCoverage> coverage() {
     for (const CoverageColumn& column : kColumns) {
       row.cells.push_back(column.find(row.domain, row.op));
     }
+    refuse_stale_reason(row);
     all.push_back(std::move(row));
   }
   std::ranges::sort(all, {},
                     [](const OperatorCoverage& each) { return std::tie(each.domain, each.op); });
-  refuse_stale_gaps(all);
   return all;
 }
 

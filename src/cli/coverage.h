@@ -1,7 +1,7 @@
 #pragma once
 
 // The coverage table: what Onward can do with each operator of the standard, read off the
-// registries themselves.
+// definitions themselves.
 
 #include <span>
 #include <string>
@@ -44,14 +44,5 @@ struct OperatorCoverage {
 
 /// Every operator of the standard, by domain and name.
 std::vector<OperatorCoverage> coverage();
-
-/// Operators that are not covered yet, and why; a group has one reason.
-struct CoverageGaps {
-  std::string_view domain;
-  std::string_view reason;
-  std::vector<std::string_view> ops;
-};
-
-std::span<const CoverageGaps> coverage_gaps();
 
 }  // namespace onward::cli

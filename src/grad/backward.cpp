@@ -9,6 +9,7 @@
 
 #include "ir/dependence.h"
 #include "onward/error.h"
+#include "ops/gradient_values.h"
 #include "ops/legalize.h"
 
 namespace onward {
@@ -42,6 +43,8 @@ class Backward final : public Differentiator {
     return backward({.ys = ys, .dys = dys, .xs = xs}, inside);
   }
 
+  bool is_wanted(const Value* value) const override { return depends_on_xs_.contains(value); }
+
  private:
   /// Nodes before the builder's place that compute ys from xs, in order.
   std::vector<Node*> nodes_on_the_way() {
@@ -66,7 +69,7 @@ class Backward final : public Differentiator {
     std::set<std::string> missing;
     for (const Node* node : path) {
       const OpDef* definition = find_op_def(*node);
-      if (definition && (definition->vjp || definition->no_gradient)) continue;
+      if (definition && (definition->vjp || !definition->no_gradient.empty())) continue;
       if (has_expansion(*node)) continue;
       missing.insert(fmt::format("{} (node '{}')", node->op, node->label()));
     }
@@ -84,7 +87,7 @@ class Backward final : public Differentiator {
     }
     if (std::ranges::all_of(output_gradients, [](const Value* each) { return !each; })) return;
     const OpDef* definition = find_op_def(node);
-    if (definition && definition->no_gradient) return;
+    if (definition && !definition->no_gradient.empty()) return;
     try {
       if (definition && definition->vjp) {
         apply_rule(*definition, node, std::move(output_gradients));
@@ -108,8 +111,8 @@ class Backward final : public Differentiator {
         refuse_input_without_gradient(definition, node, i);
         continue;
       }
-      add(input,
-          definition.broadcasts ? sum_to(*grads[i], shape_of(builder_.expr(input))) : *grads[i]);
+      add(input, definition.has(kBroadcasts) ? sum_to(*grads[i], shape_of(builder_.expr(input)))
+                                             : *grads[i]);
     }
     for (const auto& [captured, gradient] : context.captured_gradients()) {
       if (depends_on_xs_.contains(captured)) add(captured, gradient);
@@ -118,7 +121,7 @@ class Backward final : public Differentiator {
 
   /// A gradient that a rule leaves out would count as zero next to what reaches xs elsewhere.
   static void refuse_input_without_gradient(const OpDef& definition, const Node& node, size_t i) {
-    if (!is_float(node.input(i)->type.dtype) || (i < 32 && definition.constant_in >> i & 1)) return;
+    if (!has_gradient(node.input(i)->type) || (i < 32 && definition.constant_in >> i & 1)) return;
     throw Error(fmt::format("{} (node '{}') has no gradient by its input {}, '{}'", node.op,
                             node.label(), i, node.input(i)->name()));
   }
@@ -145,7 +148,7 @@ class Backward final : public Differentiator {
   /// Gradients that reach a value by several ways add up.
   void add(const Value* value, Expr gradient) {
     const auto [found, added] = gradients_.emplace(value, gradient.value());
-    if (!added) found->second = (builder_.expr(found->second) + gradient).value();
+    if (!added) found->second = sum_of(builder_.expr(found->second), gradient).value();
   }
 
   const BackwardRequest& request_;

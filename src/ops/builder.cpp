@@ -103,6 +103,13 @@ Expr Builder::add(std::string_view op, std::vector<Value*> inputs, DType dtype,
   return add_many(op, "", std::move(inputs), {dtype}, attributes)[0];
 }
 
+Expr Builder::add_value(std::string_view op, std::vector<Value*> inputs, Type type,
+                        const std::vector<NamedAttribute>& attributes) {
+  const Expr added = add(op, std::move(inputs), DType::f32, attributes);
+  added.value()->type = std::move(type);
+  return added;
+}
+
 Expr Builder::add_internal(std::string_view op, std::vector<Value*> inputs, DType dtype,
                            const std::vector<NamedAttribute>& attributes) {
   return add_many(op, kInternalDomain, std::move(inputs), {dtype}, attributes)[0];

@@ -67,6 +67,13 @@ class Builder {
                              std::vector<Value*> inputs, const std::vector<DType>& dtypes,
                              const std::vector<NamedAttribute>& attributes = {});
 
+  /// A node with one output of any type.
+  Expr add_value(std::string_view op, std::vector<Value*> inputs, Type type,
+                 const std::vector<NamedAttribute>& attributes = {});
+
+  /// Adds to the end of a graph inside, with fresh names of the same kind.
+  Builder inside(Graph& graph) const { return {graph, nullptr, names_, prefix_}; }
+
   /// Copies the nodes of a graph in, and its constants; `inputs` take the place of its inputs.
   /// Gives its outputs.
   std::vector<Expr> splice(const Graph& body, std::span<Value* const> inputs);

@@ -92,11 +92,19 @@ Expr swap_batch_and_channels(Expr x, size_t spatial_rank, int64_t group) {
                  concat({channels, groups * n, spatial}, 0));
 }
 
+/// Whether a value is known to have no elements.
+bool is_empty(const Value& value) {
+  return value.type.shape &&
+         std::ranges::any_of(*value.type.shape, [](const Dim& dim) { return dim.value == 0; });
+}
+
 /// Inputs x, dy, the shape of w. For each pair of an input and an output channel, dw is the
 /// convolution of x with dy as weights, summed over the batch: channels take the place of the
 /// batch, the batch that of channels, strides that of dilations.
 std::vector<Expr> conv_grad_w_expansion(const ExpandContext& c) {
   const Expr x = c.input(0), dy = c.input(1);
+  // A dy without elements is no kernel of a convolution.
+  if (is_empty(*dy.value())) return {expand(c.builder().scalar(0, dy.dtype()), c.input(2))};
   const int64_t group = c.node().int_or("group", 1);
   const WindowValues windows(c, spatial_of(x.value()->type, shape_of(x)),
                              spatial_of(c.node().output(0)->type, c.input(2)));
@@ -137,7 +145,10 @@ std::vector<InferredOutput> conv_grad_types(const Node& node, const KnownData& k
 }
 
 const OpDef kConvOps[] = {
-    {.name = "Conv", .vjp = conv_vjp},
+    {.name = "Conv",
+     .vjp = conv_vjp,
+     .traits = kWindows,
+     .inputs = {In::data, In::weight, In::bias}},
     {.name = "ConvGradW",
      .domain = kInternalDomain,
      .vjp = conv_grad_w_vjp,

@@ -45,15 +45,18 @@ Grads leaky_relu_vjp(const VjpContext& c) {
   return {where(greater(x, zeros_like(x)), dy, number(c, "alpha", 0.01F) * dy)};
 }
 
-// y = x Phi(x), with the normal distribution's Phi or an approximation of it by tanh.
+// y = x Phi(x), with the normal distribution's Phi or an approximation of it by tanh. Where x is
+// negative, 1 + erf cancels: small types are computed in float32.
 std::vector<Expr> gelu_expansion(const ExpandContext& c) {
-  const Expr x = c.input(0);
+  const DType dtype = c.input(0).dtype();
+  const Expr x = bits(dtype) < 32 ? cast(c.input(0), DType::f32) : c.input(0);
+  const auto result = [&](Expr y) { return bits(dtype) < 32 ? cast(y, dtype) : y; };
   if (c.node().string_or("approximate", "none") == "tanh") {
     const double scale = std::sqrt(2 / std::numbers::pi);
-    return {0.5 * x * (1 + tanh(scale * (x + 0.044715 * (x * x * x))))};
+    return {result(0.5 * x * (1 + tanh(scale * (x + 0.044715 * (x * x * x)))))};
   }
   const Expr scaled = x / std::numbers::sqrt2;
-  return {0.5 * x * (1 + c.builder().add("Erf", {scaled.value()}, x.dtype()))};
+  return {result(0.5 * x * (1 + c.builder().add("Erf", {scaled.value()}, x.dtype())))};
 }
 
 /// Passes inside of the limits and on them. Beyond, it is the limit's; the upper one's where the
@@ -115,49 +118,80 @@ Grads cast_vjp(const VjpContext& c) {
   return {cast(c.grad(0), c.input(0).dtype())};
 }
 
+/// The type that it casts to is known long before it runs.
+std::vector<Expr> cast_like_expansion(const ExpandContext& c) {
+  const DType to = c.input(1).dtype();
+  std::vector<NamedAttribute> attributes = {{"to", static_cast<int64_t>(to)}};
+  if (const auto* saturate = c.node().get<int64_t>("saturate")) {
+    attributes.push_back({"saturate", *saturate});
+  }
+  if (const auto* mode = c.node().get<std::string>("round_mode")) {
+    attributes.push_back({"round_mode", *mode});
+  }
+  return {c.builder().add("Cast", {c.node().input(0)}, to, attributes)};
+}
+
 Grads add_rule(Expr, Expr, Expr, Expr dy) { return {dy, dy}; }
 Grads sub_rule(Expr, Expr, Expr, Expr dy) { return {dy, -dy}; }
 Grads mul_rule(Expr a, Expr b, Expr, Expr dy) { return {dy * b, dy * a}; }
 Grads div_rule(Expr, Expr b, Expr y, Expr dy) { return {dy / b, -(dy * y / b)}; }
 
+constexpr std::string_view kTruth = "its result is true or false";
+
 const OpDef kElementwiseOps[] = {
-    {.name = "Abs", .vjp = unary<abs_rule>},
+    {.name = "Abs", .vjp = unary<abs_rule>, .range = ranges::absolute},
     {.name = "Erf", .vjp = unary<erf_rule>},
-    {.name = "Exp", .vjp = unary<exp_rule>},
-    {.name = "Identity", .vjp = unary<identity_rule>},
-    {.name = "Log", .vjp = unary<log_rule>},
-    {.name = "Neg", .vjp = unary<neg_rule>},
-    {.name = "Reciprocal", .vjp = unary<reciprocal_rule>},
-    {.name = "Relu", .vjp = unary<relu_rule>},
-    {.name = "Sigmoid", .vjp = unary<sigmoid_rule>},
+    {.name = "Exp", .vjp = unary<exp_rule>, .range = ranges::exponential},
+    {.name = "Identity", .vjp = unary<identity_rule>, .traits = kView, .range = ranges::same_range},
+    {.name = "Log", .vjp = unary<log_rule>, .range = ranges::logarithm},
+    {.name = "Neg", .vjp = unary<neg_rule>, .range = ranges::neg},
+    {.name = "Reciprocal", .vjp = unary<reciprocal_rule>, .range = ranges::reciprocal},
+    {.name = "Relu", .vjp = unary<relu_rule>, .range = ranges::relu},
+    {.name = "Sigmoid", .vjp = unary<sigmoid_rule>, .range = ranges::truth},
     {.name = "Softplus", .vjp = unary<softplus_rule>},
-    {.name = "Sqrt", .vjp = unary<sqrt_rule>},
-    {.name = "Tanh", .vjp = unary<tanh_rule>},
-    {.name = "Add", .vjp = binary<add_rule>, .broadcasts = true},
-    {.name = "Sub", .vjp = binary<sub_rule>, .broadcasts = true},
-    {.name = "Mul", .vjp = binary<mul_rule>, .broadcasts = true},
-    {.name = "Div", .vjp = binary<div_rule>, .broadcasts = true},
-    {.name = "Cast", .vjp = cast_vjp},
-    {.name = "CastLike", .vjp = cast_vjp, .constant_in = inputs_at({1})},
-    {.name = "Clip", .vjp = clip_vjp, .broadcasts = true},
+    {.name = "Sqrt", .vjp = unary<sqrt_rule>, .range = ranges::root},
+    {.name = "Tanh", .vjp = unary<tanh_rule>, .range = ranges::sign_like},
+    {.name = "Add", .vjp = binary<add_rule>, .traits = kBroadcasts, .range = ranges::add},
+    {.name = "Sub", .vjp = binary<sub_rule>, .traits = kBroadcasts, .range = ranges::sub},
+    {.name = "Mul", .vjp = binary<mul_rule>, .traits = kBroadcasts, .range = ranges::mul},
+    {.name = "Div", .vjp = binary<div_rule>, .traits = kBroadcasts, .range = ranges::div},
+    {.name = "Cast",
+     .vjp = cast_vjp,
+     .traits = kKeepsSameType | kMovesData,
+     .range = ranges::same_range},
+    {.name = "CastLike",
+     .expansion = cast_like_expansion,
+     .traits = kKeepsSameType | kMovesData,
+     .inputs = {In::data, In::setting}},
+    {.name = "Clip",
+     .vjp = clip_vjp,
+     .traits = kBroadcasts,
+     .inputs = {In::data, In::setting},
+     .range = ranges::hull_rule},
     {.name = "Gelu", .expansion = gelu_expansion},
     {.name = "LeakyRelu", .vjp = leaky_relu_vjp},
-    {.name = "Max", .vjp = extremum_vjp, .broadcasts = true},
-    {.name = "Min", .vjp = extremum_vjp, .broadcasts = true},
-    {.name = "Pow", .vjp = binary<pow_rule>, .broadcasts = true},
-    {.name = "Sum", .vjp = sum_vjp, .broadcasts = true},
-    {.name = "Where", .vjp = where_vjp, .broadcasts = true},
-    {.name = "And", .no_gradient = true},
-    {.name = "Equal", .no_gradient = true},
-    {.name = "Greater", .no_gradient = true},
-    {.name = "Less", .no_gradient = true},
-    {.name = "Not", .no_gradient = true},
-    {.name = "Or", .no_gradient = true},
-    {.name = "Sign", .no_gradient = true},
+    {.name = "Max", .vjp = extremum_vjp, .traits = kBroadcasts, .range = ranges::largest},
+    {.name = "Min", .vjp = extremum_vjp, .traits = kBroadcasts, .range = ranges::smallest},
+    {.name = "Pow", .vjp = binary<pow_rule>, .traits = kBroadcasts, .range = ranges::power},
+    {.name = "Sum", .vjp = sum_vjp, .traits = kBroadcasts, .range = ranges::add},
+    {.name = "Where",
+     .vjp = where_vjp,
+     .traits = kBroadcasts,
+     .inputs = {In::setting, In::data},
+     .range = ranges::branches},
+    {.name = "And", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "Equal", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "Greater", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "Less", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "Not", .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "Or", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "Sign",
+     .range = ranges::sign_like,
+     .no_gradient = "its result is constant but for steps"},
 };
 
 }  // namespace
 
-std::span<const OpDef> elementwise_ops() { return kElementwiseOps; }
+OpFamily elementwise_ops() { return {kElementwiseOps, kElementwise}; }
 
 }  // namespace onward

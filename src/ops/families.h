@@ -6,19 +6,32 @@
 
 namespace onward {
 
+using In = InputRole;
+
+/// The rows of a family, and what holds for all of them.
+struct OpFamily {
+  std::span<const OpDef> ops;
+  Traits traits = 0;
+};
+
 // One function a family; its file has the same name. registry.cpp joins them.
-std::span<const OpDef> elementwise_ops();
+OpFamily elementwise_ops();
 std::span<const OpDef> shape_ops();
 std::span<const OpDef> indexing_ops();
-std::span<const OpDef> reduction_ops();
+OpFamily reduction_ops();
 std::span<const OpDef> matmul_ops();
 std::span<const OpDef> conv_ops();
 std::span<const OpDef> pool_ops();
 std::span<const OpDef> normalization_ops();
-std::span<const OpDef> softmax_ops();
+OpFamily softmax_ops();
 std::span<const OpDef> loss_ops();
-std::span<const OpDef> random_ops();
+OpFamily random_ops();
+std::span<const OpDef> control_flow_ops();
+std::span<const OpDef> sequence_ops();
+std::span<const OpDef> recurrent_ops();
 std::span<const OpDef> optimizer_ops();
 std::span<const OpDef> internal_ops();
+/// Adds what the standard has beside all that is defined.
+void add_missing_ops(std::vector<OpDef>& all);
 
 }  // namespace onward

@@ -4,6 +4,7 @@
 #include <onward/error.h>
 
 #include "ops/families.h"
+#include "ops/type_rules.h"
 
 namespace onward {
 namespace {
@@ -29,6 +30,34 @@ Grads picked_vjp(const VjpContext& c) {
   std::vector<Value*> inputs(c.node().inputs().begin(), c.node().inputs().end());
   inputs[0] = flat_indices(x).value();
   return {scatter_add(c.grad(0), same_operator(c, std::move(inputs), DType::i64), shape_of(x))};
+}
+
+/// dy's slices go back to the slices of x that the indices picked; `x_shape` is x's.
+Expr gather_grad(const Node& like, Expr dy, Expr indices, Expr x_shape) {
+  return dy.builder().add_internal("GatherGrad", values({dy, indices, x_shape}), dy.dtype(),
+                                   {{"axis", like.int_or("axis", 0)}});
+}
+
+Grads gather_vjp(const VjpContext& c) {
+  return {gather_grad(c.node(), c.grad(0), c.input(1), shape_of(c.input(0)))};
+}
+
+Grads gather_grad_vjp(const VjpContext& c) {
+  return {gather(c.grad(0), c.input(1), c.attribute("axis", 0))};
+}
+
+std::vector<Expr> gather_grad_expansion(const ExpandContext& c) {
+  const Expr shape = c.input(2);
+  Builder& b = c.builder();
+  const Expr count = b.add("ReduceProd", {shape.value()}, DType::i64, {{"keepdims", int64_t{0}}});
+  const Expr places =
+      b.add("Range", values({b.scalar(0, DType::i64), count, b.scalar(1, DType::i64)}), DType::i64);
+  const Expr origin = gather(reshape(places, shape), c.input(1), c.node().int_or("axis", 0));
+  return {scatter_add(c.input(0), origin, shape)};
+}
+
+std::vector<InferredOutput> gather_grad_types(const Node& node, const KnownData& known) {
+  return of_given_shape(node, 0, 2, known);
 }
 
 /// Padding with a constant marks its places by -1; all other modes repeat elements of x.
@@ -101,15 +130,32 @@ Grads range_vjp(const VjpContext& c) {
 }
 
 const OpDef kIndexingOps[] = {
-    {.name = "Concat", .vjp = concat_vjp},
-    {.name = "Gather", .vjp = picked_vjp},
-    {.name = "GatherElements", .vjp = picked_vjp},
-    {.name = "Pad", .vjp = pad_vjp},
-    {.name = "ScatterElements", .vjp = scatter_elements_vjp},
-    {.name = "Slice", .vjp = picked_vjp},
-    {.name = "Split", .vjp = split_vjp},
-    {.name = "NonZero", .no_gradient = true},
-    {.name = "OneHot", .vjp = one_hot_vjp, .constant_in = inputs_at({0, 1})},
+    {.name = "Concat", .vjp = concat_vjp, .traits = kMovesData | kAnyLayout},
+    {.name = "Gather",
+     .vjp = gather_vjp,
+     .traits = kMovesData,
+     .inputs = {In::embedding, In::index}},
+    {.name = "GatherElements",
+     .vjp = picked_vjp,
+     .traits = kMovesData,
+     .inputs = {In::data, In::index}},
+    {.name = "GatherGrad",
+     .domain = kInternalDomain,
+     .vjp = gather_grad_vjp,
+     .expansion = gather_grad_expansion,
+     .types = gather_grad_types,
+     .inputs = {In::data, In::index, In::shape}},
+    {.name = "Pad", .vjp = pad_vjp, .inputs = {In::data, In::shape, In::setting, In::index}},
+    {.name = "ScatterElements",
+     .vjp = scatter_elements_vjp,
+     .inputs = {In::data, In::index, In::data}},
+    {.name = "Slice", .vjp = picked_vjp, .traits = kMovesData, .inputs = {In::data, In::index}},
+    {.name = "Split", .vjp = split_vjp, .traits = kMovesData, .inputs = {In::data, In::shape}},
+    {.name = "NonZero", .no_gradient = "its result is indices"},
+    {.name = "OneHot",
+     .vjp = one_hot_vjp,
+     .inputs = {In::index, In::shape, In::setting},
+     .constant_in = inputs_at({0, 1})},
     {.name = "Range", .vjp = range_vjp, .constant_in = inputs_at({1})},
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "onward/error.h"
 #include "ops/infer_step.h"
@@ -11,50 +12,82 @@
 namespace onward {
 namespace {
 
+/// The longest chain of expansions has four (a loss's backward to a reduction's axes); one that
+/// needs this many leads back to itself.
+constexpr int kMaxRounds = 32;
+
+/// Messages name so many nodes of an operator, and list so many refusals.
+constexpr size_t kMaxNamed = 3, kMaxListed = 10;
+
+std::string full_name(const Node& node) {
+  return node.domain.empty() ? node.op : node.domain + "." + node.op;
+}
+
 /// One walk over a graph and its subgraphs.
 class Round {
  public:
-  Round(Model& model, const LegalizationTarget& target)
-      : model_(model), target_(target), names_(model) {}
-
-  /// False where nothing was left to expand.
-  bool run() {
+  Round(Model& model, const Refuses& refuses) : refuses_(refuses), model_(model), names_(model) {
     walk(*model_.graph);
-    return expanded_;
   }
 
-  /// What the target refuses and has no expansion, or one that does not suit.
-  const std::vector<std::string>& refusals() const { return refusals_; }
+  const std::vector<std::string>& expanded() const { return expanded_; }
+
+  /// What is refused and has no expansion, or one that does not suit.
+  std::vector<RefusedNodes> refusals() && { return std::move(refusals_); }
 
  private:
   void walk(Graph& graph) {
     for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
       Node& node = **at++;
       for (Graph* subgraph : node.subgraphs()) walk(*subgraph);
-      const std::string refusal = target_.refuses(node);
-      if (refusal.empty()) continue;
-      const std::string which = fmt::format("{}{}{} (node '{}')", node.domain,
-                                            node.domain.empty() ? "" : ".", node.op, node.label());
-      if (!has_expansion(node)) {
-        refusals_.push_back(fmt::format("{}: {}", which, refusal));
-        continue;
-      }
-      try {
-        Builder builder(graph, &node, names_, node.label() + "_");
-        replace_node(model_, node, expand_node(node, builder));
-        expanded_ = true;
-      } catch (const Error& error) {
-        refusals_.push_back(fmt::format("{}: {}, and {}{}", which, refusal, error.what(),
-                                        target_.advice.empty() ? "" : "; " + target_.advice));
+      const std::string reason = refuses_(node);
+      if (reason.empty()) continue;
+      if (has_expansion(node)) {
+        expand(graph, node, reason);
+      } else {
+        note(node, reason);
       }
     }
   }
 
+  void expand(Graph& graph, Node& node, const std::string& reason) {
+    const size_t count = graph.nodes().size();
+    std::string op = full_name(node);
+    try {
+      Builder builder(graph, &node, names_, node.label() + "_");
+      replace_node(model_, node, expand_node(node, builder));
+      expanded_.push_back(std::move(op));
+    } catch (const Error& error) {
+      remove_before(graph, node, graph.nodes().size() - count);
+      note(node, fmt::format("{}, and cannot be decomposed: {}", reason, error.what()), true);
+    }
+  }
+
+  /// What an expansion had added before it failed: the last node first, since nothing reads it.
+  static void remove_before(Graph& graph, const Node& node, size_t count) {
+    const auto at =
+        std::ranges::find(graph.nodes(), &node, [](const auto& each) { return each.get(); });
+    for (; count > 0; --count) graph.remove_node(std::prev(at)->get());
+  }
+
+  void note(const Node& node, const std::string& reason, bool has_expansion = false) {
+    const std::string op = full_name(node);
+    auto known = std::ranges::find_if(refusals_, [&](const RefusedNodes& each) {
+      return each.op == op && each.reason == reason;
+    });
+    if (known == refusals_.end()) {
+      refusals_.push_back(
+          {.op = op, .reason = reason, .nodes = {}, .has_expansion = has_expansion});
+      known = refusals_.end() - 1;
+    }
+    known->nodes.push_back(node.label());
+  }
+
+  const Refuses& refuses_;
   Model& model_;
-  const LegalizationTarget& target_;
   Names names_;
-  bool expanded_ = false;
-  std::vector<std::string> refusals_;
+  std::vector<std::string> expanded_;
+  std::vector<RefusedNodes> refusals_;
 };
 
 }  // namespace
@@ -93,17 +126,48 @@ void replace_node(Model& model, Node& node, std::span<const Expr> results) {
   graph.remove_node(&node);
 }
 
-void legalize(Model& model, const LegalizationTarget& target) {
-  bool refused = false;
-  for_each_node(*model.graph, [&](const Node& node) { refused |= !target.refuses(node).empty(); });
-  if (!refused) return;
-  while (true) {
-    infer_step_types(model);
-    Round round(model, target);
-    if (round.run()) continue;
-    if (round.refusals().empty()) return;
-    throw Error(fmt::format("{} can't take {}", target.name, fmt::join(round.refusals(), ", ")));
+std::string to_string(const RefusedNodes& refusal) {
+  std::vector<std::string> named;
+  for (const std::string& label : refusal.nodes) {
+    if (named.size() < kMaxNamed) named.push_back(fmt::format("'{}'", label));
   }
+  const size_t others = refusal.nodes.size() - named.size();
+  return fmt::format("node{} {}{} ({}): {}", refusal.nodes.size() > 1 ? "s" : "",
+                     fmt::join(named, ", "), others ? fmt::format(" and {} more", others) : "",
+                     refusal.op, refusal.reason);
+}
+
+std::vector<RefusedNodes> try_legalize(Model& model, const Refuses& refuses) {
+  bool refused = false;
+  for_each_node(*model.graph, [&](const Node& node) { refused |= !refuses(node).empty(); });
+  if (!refused) return {};
+  for (int count = 1;; ++count) {
+    infer_step_types(model);
+    Round round(model, refuses);
+    if (round.expanded().empty()) {
+      // An expansion may give on an operand, which the graph of its node may be given.
+      Names names(model);
+      compute_outputs_inside(*model.graph, names, inner_opset());
+      return std::move(round).refusals();
+    }
+    if (count < kMaxRounds) continue;
+    throw Bug(fmt::format("expansions do not end: {}", fmt::join(round.expanded(), ", ")));
+  }
+}
+
+void legalize(Model& model, const LegalizationTarget& target) {
+  const std::vector<RefusedNodes> refusals = try_legalize(model, target.refuses);
+  if (refusals.empty()) return;
+  std::string message = target.failure + ":";
+  for (const RefusedNodes& refusal : refusals | std::views::take(kMaxListed)) {
+    message += "\n  " + to_string(refusal);
+  }
+  if (refusals.size() > kMaxListed) {
+    message += fmt::format("\n  and {} more", refusals.size() - kMaxListed);
+  }
+  const bool can_be_helped = std::ranges::any_of(refusals, &RefusedNodes::has_expansion);
+  if (can_be_helped && !target.advice.empty()) message += "\n" + target.advice;
+  throw Error(message);
 }
 
 }  // namespace onward

@@ -65,6 +65,14 @@ Expr one_hot(const ExpandContext& c, const Labels& labels) {
                {{"axis", int64_t{1}}});
 }
 
+std::vector<NamedAttribute> loss_attributes(const Node& loss) {
+  std::vector<NamedAttribute> attributes = {{"reduction", loss.string_or("reduction", "mean")}};
+  if (const auto* ignored = loss.get<int64_t>("ignore_index")) {
+    attributes.push_back({"ignore_index", *ignored});
+  }
+  return attributes;
+}
+
 std::vector<Expr> nll_grad_expansion(const ExpandContext& c) {
   const Labels labels = read_labels(c);
   const Expr each = unsqueeze(per_label(c, labels), c.builder().integers({1}));
@@ -74,7 +82,27 @@ std::vector<Expr> nll_grad_expansion(const ExpandContext& c) {
 std::vector<Expr> softmax_cross_entropy_grad_expansion(const ExpandContext& c) {
   const Labels labels = read_labels(c);
   const Expr each = unsqueeze(per_label(c, labels), c.builder().integers({1}));
-  return {each * (exp(c.input(1)) - one_hot(c, labels))};
+  // Passes of the runtime may give the probabilities themselves.
+  const bool exponentials = c.node().int_or("probabilities", 0) != 0;
+  const Expr p = exponentials ? c.input(1) : exp(c.input(1));
+  return {each * (p - one_hot(c, labels))};
+}
+
+/// The form that passes of the runtime write: probabilities in the place of log_prob.
+std::vector<Expr> softmax_cross_entropy_expansion(const ExpandContext& c) {
+  std::vector<Value*> inputs = values({c.input(0), c.input(1)});
+  if (c.has_input(2)) inputs.push_back(c.input(2).value());
+  const DType dtype = c.input(0).dtype();
+  const std::vector<Expr> results = c.builder().add_many(
+      "SoftmaxCrossEntropyLoss", "", std::move(inputs), {dtype, dtype}, loss_attributes(c.node()));
+  return {results[0], exp(results[1])};
+}
+
+std::vector<InferredOutput> softmax_cross_entropy_types(const Node& node, const KnownData&) {
+  const Type &scores = node.input(0)->type, &labels = node.input(1)->type;
+  const bool is_scalar = node.string_or("reduction", "mean") != "none";
+  return {{.type = Type::tensor(scores.dtype, is_scalar ? Shape() : labels.shape)},
+          {.type = scores}};
 }
 
 std::vector<InferredOutput> loss_grad_types(const Node& node, const KnownData&) {
@@ -85,11 +113,7 @@ std::vector<InferredOutput> loss_grad_types(const Node& node, const KnownData&) 
 Expr way_back(const VjpContext& c, std::string_view op, Expr of) {
   std::vector<Value*> inputs = values({c.grad(0), of, c.input(1)});
   if (c.has_input(2)) inputs.push_back(c.input(2).value());
-  std::vector<NamedAttribute> attributes = {{"reduction", c.node().string_or("reduction", "mean")}};
-  if (const auto* ignored = c.node().get<int64_t>("ignore_index")) {
-    attributes.push_back({"ignore_index", *ignored});
-  }
-  return c.builder().add_internal(op, std::move(inputs), of.dtype(), attributes);
+  return c.builder().add_internal(op, std::move(inputs), of.dtype(), loss_attributes(c.node()));
 }
 
 /// The gradient with respect to the classes' weights: with l the loss of each label by itself, each
@@ -134,12 +158,14 @@ Grads softmax_cross_entropy_vjp(const VjpContext& c) {
   return {dscores, std::nullopt, class_weights_grad(c, log_prob)};
 }
 
+constexpr InputRoles kClassLoss = {In::data, In::label, In::class_weight};
+
 const OpDef kLossOps[] = {
     {.name = "NegativeLogLikelihoodGrad",
      .domain = kInternalDomain,
      .expansion = nll_grad_expansion,
      .types = loss_grad_types},
-    {.name = "NegativeLogLikelihoodLoss", .vjp = nll_vjp},
+    {.name = "NegativeLogLikelihoodLoss", .vjp = nll_vjp, .inputs = kClassLoss},
     {.name = "SoftmaxCrossEntropyGrad",
      .domain = kInternalDomain,
      .expansion = softmax_cross_entropy_grad_expansion,
@@ -147,7 +173,12 @@ const OpDef kLossOps[] = {
     // log_prob, the second output, does not depend on the weights.
     {.name = "SoftmaxCrossEntropyLoss",
      .vjp = softmax_cross_entropy_vjp,
+     .inputs = kClassLoss,
      .constant_in = inputs_at({2})},
+    {.name = "SoftmaxCrossEntropyLoss",
+     .domain = kInternalDomain,
+     .expansion = softmax_cross_entropy_expansion,
+     .types = softmax_cross_entropy_types},
 };
 
 }  // namespace

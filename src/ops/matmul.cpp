@@ -33,8 +33,11 @@ Grads gemm_vjp(const VjpContext& c) {
 }
 
 const OpDef kMatmulOps[] = {
-    {.name = "Gemm", .vjp = gemm_vjp, .broadcasts = true},
-    {.name = "MatMul", .vjp = matmul_vjp},
+    {.name = "Gemm",
+     .vjp = gemm_vjp,
+     .traits = kBroadcasts,
+     .inputs = {In::weight, In::weight, In::bias}},
+    {.name = "MatMul", .vjp = matmul_vjp, .inputs = {In::weight}},
 };
 
 }  // namespace

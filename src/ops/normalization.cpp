@@ -65,17 +65,28 @@ std::vector<Expr> batch_norm_grad(const VjpContext& c, bool frozen) {
                               {{"epsilon", c.node().float_or("epsilon", 1e-5F)}});
 }
 
+/// The gradient with respect to y. Passes of the runtime may let a Relu that follows go with the
+/// normalization, whose bias is input 7 then: dy is that of the Relu's result.
+Expr before_relu(const ExpandContext& c, Expr xhat, const Channels& channels) {
+  const Expr dy = c.input(0);
+  if (c.node().int_or("relu", 0) == 0) return dy;
+  const Expr y = xhat * channels.spread(c.input(2)) + channels.spread(c.input(7));
+  return where(greater(y, zeros_like(y)), dy, zeros_like(dy));
+}
+
 std::vector<Expr> batch_norm_grad_expansion(const ExpandContext& c) {
-  const Expr dy = c.input(0), x = c.input(1), scale = c.input(2);
+  const Expr x = c.input(1), scale = c.input(2);
   const Channels channels(x, scale);
   if (c.has_input(3)) {
     const Expr inverse = 1 / sqrt(c.input(4) + epsilon(c.node()));
     const Expr centered = x - channels.spread(c.input(3));
+    const Expr dy = before_relu(c, centered * channels.spread(inverse), channels);
     return {dy * channels.spread(scale * inverse), channels.sum(dy * centered) * inverse,
             channels.sum(dy)};
   }
   const BatchStatistics batch(x, scale, channels, epsilon(c.node()));
   const Expr xhat = batch.centered * channels.spread(batch.inverse);
+  const Expr dy = before_relu(c, xhat, channels);
   const Expr sum_dy = channels.sum_spread(dy), sum_dy_xhat = channels.sum_spread(dy * xhat);
   return {channels.spread(scale * batch.inverse) *
               (dy - sum_dy / batch.n - xhat * (sum_dy_xhat / batch.n)),
@@ -83,7 +94,8 @@ std::vector<Expr> batch_norm_grad_expansion(const ExpandContext& c) {
 }
 
 // BatchNormalization(x, scale, bias, mean, var) in plain operators; those of small types are
-// computed in float32.
+// computed in float32. Passes of the runtime may add a Relu, and the batch's mean and inverse
+// deviation as outputs 3 and 4.
 std::vector<Expr> batch_norm_expansion(const ExpandContext& c) {
   const DType dtype = c.input(0).dtype();
   const auto wide = [&](size_t input) {
@@ -92,7 +104,9 @@ std::vector<Expr> batch_norm_expansion(const ExpandContext& c) {
   const Expr x = wide(0), scale = wide(1), bias = wide(2);
   const Channels channels(x, scale);
   const auto result = [&](Expr centered, Expr inverse) {
-    return cast(centered * channels.spread(scale * inverse) + channels.spread(bias), dtype);
+    const Expr y = centered * channels.spread(scale * inverse) + channels.spread(bias);
+    const bool relu = c.node().int_or("relu", 0) != 0;
+    return cast(relu ? c.builder().add("Relu", {y.value()}, y.dtype()) : y, dtype);
   };
   if (c.node().int_or("training_mode", 0) == 0) {
     return {result(x - channels.spread(wide(3)), 1 / sqrt(wide(4) + epsilon(c.node())))};
@@ -102,8 +116,23 @@ std::vector<Expr> batch_norm_expansion(const ExpandContext& c) {
   const auto running = [&](size_t input, Expr of_batch) {
     return cast(wide(input) * momentum + of_batch * (1 - momentum), c.input(input).dtype());
   };
-  return {result(batch.centered, batch.inverse), running(3, channels.vector(batch.mean)),
-          running(4, batch.variance)};
+  std::vector<Expr> results = {result(batch.centered, batch.inverse),
+                               running(3, channels.vector(batch.mean)), running(4, batch.variance)};
+  if (c.node().outputs().size() > 3) {
+    results.push_back(channels.vector(batch.mean));
+    results.push_back(batch.inverse);
+  }
+  return results;
+}
+
+/// Of the form that passes of the runtime write.
+std::vector<InferredOutput> batch_norm_types(const Node& node, const KnownData&) {
+  const Type& scale = node.input(1)->type;
+  return {{.type = node.input(0)->type},
+          {.type = node.input(3)->type},
+          {.type = node.input(4)->type},
+          {.type = scale},
+          {.type = scale}};
 }
 
 /// dx, dscale and dbias; biases have the shape of scales.
@@ -266,7 +295,14 @@ const OpDef kNormalizationOps[] = {
     {.name = "BatchNormalization",
      .vjp = batch_norm_vjp,
      .expansion = batch_norm_expansion,
+     .traits = kImages,
+     .inputs = {In::data, In::scale, In::bias, In::running_mean, In::running_variance},
+     .trains = [](const Node& node) { return node.int_or("training_mode", 0) != 0; },
      .constant_in = inputs_at({1, 2, 3, 4})},
+    {.name = "BatchNormalization",
+     .domain = kInternalDomain,
+     .expansion = batch_norm_expansion,
+     .types = batch_norm_types},
     {.name = "LayerNormGrad",
      .domain = kInternalDomain,
      .expansion = layer_norm_grad_expansion,
@@ -275,6 +311,7 @@ const OpDef kNormalizationOps[] = {
     {.name = "LayerNormalization",
      .vjp = layer_norm_vjp,
      .expansion = layer_norm_expansion,
+     .inputs = {In::data, In::scale, In::bias},
      .constant_in = inputs_at({1, 2})},
     {.name = "LayerNormalization",
      .domain = kInternalDomain,

@@ -131,14 +131,14 @@ Grads global_average_pool_vjp(const VjpContext& c) {
 }
 
 const OpDef kPoolOps[] = {
-    {.name = "AveragePool", .vjp = average_pool_vjp},
+    {.name = "AveragePool", .vjp = average_pool_vjp, .traits = kWindows},
     {.name = "AveragePoolGrad",
      .domain = kInternalDomain,
      .vjp = average_pool_grad_vjp,
      .expansion = average_pool_grad_expansion,
      .types = average_pool_grad_types},
-    {.name = "GlobalAveragePool", .vjp = global_average_pool_vjp},
-    {.name = "MaxPool", .vjp = max_pool_vjp},
+    {.name = "GlobalAveragePool", .vjp = global_average_pool_vjp, .traits = kImages},
+    {.name = "MaxPool", .vjp = max_pool_vjp, .traits = kWindows},
 };
 
 }  // namespace

@@ -19,16 +19,22 @@ Grads dropout_vjp(const VjpContext& c) {
   return {where(mask, dy * scale, zeros_like(dy))};
 }
 
+constexpr std::string_view kDrawn = "its result depends on no input's elements";
+
 const OpDef kRandomOps[] = {
-    {.name = "Dropout", .vjp = dropout_vjp},
-    {.name = "RandomNormal", .no_gradient = true},
-    {.name = "RandomNormalLike", .no_gradient = true},
-    {.name = "RandomUniform", .no_gradient = true},
-    {.name = "RandomUniformLike", .no_gradient = true},
+    {.name = "Dropout",
+     .vjp = dropout_vjp,
+     .traits = kAnyLayout,
+     .inputs = {In::data, In::setting},
+     .trains = [](const Node& node) { return node.input(2) != nullptr; }},
+    {.name = "RandomNormal", .no_gradient = kDrawn},
+    {.name = "RandomNormalLike", .no_gradient = kDrawn},
+    {.name = "RandomUniform", .no_gradient = kDrawn},
+    {.name = "RandomUniformLike", .no_gradient = kDrawn},
 };
 
 }  // namespace
 
-std::span<const OpDef> random_ops() { return kRandomOps; }
+OpFamily random_ops() { return {kRandomOps, kRandom}; }
 
 }  // namespace onward

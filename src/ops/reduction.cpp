@@ -51,14 +51,16 @@ Grads reduce_max_vjp(const VjpContext& c) {
   return {chosen * (dy / sum(chosen, axes, KeepDims::yes))};
 }
 
+constexpr InputRoles kReduced = {In::data, In::index};
+
 const OpDef kReductionOps[] = {
-    {.name = "ReduceMax", .vjp = reduce_max_vjp},
-    {.name = "ReduceMean", .vjp = reduce_mean_vjp},
-    {.name = "ReduceSum", .vjp = reduce_sum_vjp},
+    {.name = "ReduceMax", .vjp = reduce_max_vjp, .inputs = kReduced},
+    {.name = "ReduceMean", .vjp = reduce_mean_vjp, .inputs = kReduced},
+    {.name = "ReduceSum", .vjp = reduce_sum_vjp, .inputs = kReduced},
 };
 
 }  // namespace
 
-std::span<const OpDef> reduction_ops() { return kReductionOps; }
+OpFamily reduction_ops() { return {kReductionOps, kAnyLayout}; }
 
 }  // namespace onward

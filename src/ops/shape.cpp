@@ -20,16 +20,21 @@ Grads transpose_vjp(const VjpContext& c) {
 Grads expand_vjp(const VjpContext& c) { return {c.grad(0)}; }
 
 const OpDef kShapeOps[] = {
-    {.name = "Expand", .vjp = expand_vjp, .broadcasts = true},
-    {.name = "Flatten", .vjp = reshaped},
-    {.name = "Reshape", .vjp = reshaped},
-    {.name = "Constant", .no_gradient = true},
-    {.name = "ConstantOfShape", .no_gradient = true},
-    {.name = "Shape", .no_gradient = true},
-    {.name = "Size", .no_gradient = true},
-    {.name = "Squeeze", .vjp = reshaped},
-    {.name = "Transpose", .vjp = transpose_vjp},
-    {.name = "Unsqueeze", .vjp = reshaped},
+    {.name = "Expand",
+     .vjp = expand_vjp,
+     .traits = kBroadcasts | kKeepsSameType | kMovesData,
+     .inputs = {In::data, In::shape}},
+    {.name = "Flatten", .vjp = reshaped, .traits = kView},
+    {.name = "Reshape", .vjp = reshaped, .traits = kView, .inputs = {In::data, In::shape}},
+    {.name = "Constant", .no_gradient = "it has no inputs"},
+    {.name = "ConstantOfShape",
+     .inputs = {In::shape},
+     .no_gradient = "its result is the same number everywhere"},
+    {.name = "Shape", .no_gradient = "its result is integers"},
+    {.name = "Size", .no_gradient = "its result is an integer"},
+    {.name = "Squeeze", .vjp = reshaped, .traits = kView, .inputs = {In::data, In::index}},
+    {.name = "Transpose", .vjp = transpose_vjp, .traits = kPermutes},
+    {.name = "Unsqueeze", .vjp = reshaped, .traits = kView, .inputs = {In::data, In::index}},
 };
 
 }  // namespace

@@ -24,6 +24,6 @@ const OpDef kSoftmaxOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> softmax_ops() { return kSoftmaxOps; }
+OpFamily softmax_ops() { return {kSoftmaxOps, kAnyLayout}; }
 
 }  // namespace onward

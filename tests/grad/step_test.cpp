@@ -30,9 +30,9 @@ Tensors run_step(Model& step, const Tensors& inputs) {
   eval::run_graph(*step.graph, environment);
   Tensors outputs;
   for (const Value* output : step.graph->outputs())
-    outputs.emplace(output->name(), environment.at(output));
+    outputs.emplace(output->name(), environment.at(output).tensor());
   for (const Binding& binding : step.training[0].update_bindings) {
-    step.graph->set_initializer(binding.target, environment.at(binding.source));
+    step.graph->set_initializer(binding.target, environment.at(binding.source).tensor());
   }
   return outputs;
 }

@@ -64,8 +64,15 @@ std::span<const Case> normalization_cases();
 std::span<const Case> softmax_cases();
 std::span<const Case> loss_cases();
 std::span<const Case> random_cases();
+std::span<const Case> control_flow_cases();
+std::span<const Case> sequence_cases();
+std::span<const Case> recurrent_cases();
 
 std::vector<Case> all_cases();
+
+/// Operators that only rules and other cases' shapes use, and floats that the shapes of results
+/// depend on. They are not among all cases, since frameworks are not asked for them.
+std::span<const Case> helper_cases();
 
 /// How much the model of a case says of its inputs' shapes.
 enum class Shapes : uint8_t { fixed, symbolic, erased };

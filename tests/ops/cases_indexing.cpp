@@ -7,6 +7,7 @@ const Case kCases[] = {
     {"Concat", "y = Concat<axis = 0>(a, b)", {f64("a", {2, 3}), f64("b", {1, 3})}},
     {"Concat last axis", "y = Concat<axis = -1>(a, b, a)", {f64("a", {2, 3}), f64("b", {2, 2})}},
     {"Gather", "y = Gather(x, i)", {f64("x", {4, 3}), i64("i", {2, 2}, {0, 3, -1, 0})}},
+    {"Gather images", "y = Gather(x, i)", {f64("x", {3, 2, 4, 5}), i64("i", {2, 0, 2, 1})}},
     {"Gather axis 1", "y = Gather<axis = 1>(x, i)", {f64("x", {2, 4, 3}), i64("i", {1, 1, 3})}},
     {"Gather one", "y = Gather(x, i)", {f64("x", {4, 3}), i64("i", std::vector<int64_t>{}, {2})}},
     {"Gather axis -1", "y = Gather<axis = -1>(x, i)", {f64("x", {4, 3}), i64("i", {0, 0, 2})}},

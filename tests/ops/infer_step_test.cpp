@@ -47,11 +47,15 @@ TEST_P(StepTypes, AreThoseOfTheRun) {
   }
   infer_step_types(step);
   eval::run_graph(*step.graph, environment);
-  // Shapes may depend on integers that are fed.
-  const bool all_known =
-      shapes == Shapes::fixed && std::ranges::none_of(tested.inputs, [](const CaseInput& input) {
-        return input.dtype == DType::i64;
-      });
+  // Shapes may depend on integers that are fed, and on what runs; of sequences none are known, and
+  // those of a Loop are not by the standard's rule.
+  const bool has_containers = tested.text.find("Sequence") != std::string::npos ||
+                              tested.text.find("Loop") != std::string::npos ||
+                              tested.text.find("If<") != std::string::npos;
+  const bool all_known = shapes == Shapes::fixed && !has_containers &&
+                         std::ranges::none_of(tested.inputs, [](const CaseInput& input) {
+                           return input.dtype == DType::i64;
+                         });
   for (const auto& node : step.graph->nodes()) {
     for (const auto& output : node->outputs()) {
       if (!output) continue;
