@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "eval/kernel.h"
+#include "ops/op_def.h"
 #include "passes/passes.h"
 
 namespace onward {
@@ -8,10 +9,6 @@ namespace {
 
 /// Larger results stay where they are: computing them again is cheaper than keeping them.
 constexpr int64_t kMaxElements = 4096;
-
-constexpr std::string_view kRandom[] = {"Bernoulli",        "Dropout",       "Multinomial",
-                                        "RandomNormal",     "RandomUniform", "RandomNormalLike",
-                                        "RandomUniformLike"};
 
 std::optional<Tensor> shape_of_known(const Node& node) {
   if (!node.domain.empty() || (node.op != "Shape" && node.op != "Size")) return std::nullopt;
@@ -37,9 +34,7 @@ bool is_small(const Value& value) {
 std::optional<std::vector<Tensor>> computed(const PassContext& c, const Node& node) {
   if (auto shape = shape_of_known(node)) return std::vector{std::move(*shape)};
   if (!node.subgraphs().empty() || !eval::find_kernel(node.domain, node.op)) return std::nullopt;
-  if (std::ranges::find(kRandom, std::string_view(node.op)) != std::end(kRandom)) {
-    return std::nullopt;
-  }
+  if (has_traits(node, kRandom)) return std::nullopt;
   std::vector<const Tensor*> inputs;
   for (const Value* input : node.inputs()) {
     inputs.push_back(c.constant(input));

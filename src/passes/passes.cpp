@@ -10,16 +10,28 @@
 namespace onward {
 namespace {
 
-constexpr Pass kStepPasses[] = {
-    {"fold-constants", fold_constants},    // the shapes that rules compute with become numbers
-    {"simplify", simplify},                // sums and expands that turned out to do nothing
-    {"share-subgraphs", share_subgraphs},  // what rules asked for twice
-    {"fuse-transposes", fuse_transposes},  // into the products that read them
-    {"save-pool-taps", save_pool_taps},    // pooling and its backward, chosen together
-    {"save-probabilities", save_probabilities},  // the softmax loss and its backward
-    {"save-statistics", save_statistics},        // normalization, its backward, and a Relu between
-    {"drop-dead-nodes", drop_dead_nodes},        // gradients nobody asked for
-};
+std::vector<Type> output_types(const Graph& graph) {
+  std::vector<Type> types;
+  for (const Value* output : graph.outputs()) types.push_back(output->type);
+  return types;
+}
+
+/// What a pass may not do, whatever it does.
+std::vector<std::string> faults_after(const Graph& graph, const std::vector<Type>& outputs) {
+  std::vector<std::string> faults = structure_faults(graph);
+  if (graph.outputs().size() != outputs.size()) {
+    faults.push_back(
+        fmt::format("it gives {} outputs, not {}", graph.outputs().size(), outputs.size()));
+    return faults;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Value& output = *graph.outputs()[i];
+    if (!conflict(outputs[i], output.type)) continue;
+    faults.push_back(fmt::format("the output '{}' is {}, not {}", output.name(),
+                                 to_string(output.type), to_string(outputs[i])));
+  }
+  return faults;
+}
 
 }  // namespace
 
@@ -50,19 +62,13 @@ std::optional<double> uniform_number(const Tensor* constant) {
 }
 
 void run_passes(std::span<const Pass> passes, PassContext& c) {
+  const std::vector<Type> outputs = output_types(c.graph);
   for (const Pass& pass : passes) {
     pass.run(c);
-    const std::vector<std::string> faults = structure_faults(c.graph);
+    const std::vector<std::string> faults = faults_after(c.graph, outputs);
     if (faults.empty()) continue;
     throw Bug(fmt::format("the pass '{}' broke the graph: {}", pass.name, fmt::join(faults, "; ")));
   }
-}
-
-std::span<const Pass> step_passes() { return kStepPasses; }
-
-void run_step_passes(Model& step, std::function<bool(const std::string&)> is_state) {
-  PassContext context(step, std::move(is_state));
-  run_passes(step_passes(), context);
 }
 
 }  // namespace onward

@@ -30,25 +30,16 @@ struct Pass {
   void (*run)(PassContext&);
 };
 
-/// Runs passes in order. A graph that one of them left out of order is a Bug that names it.
+/// Runs passes in order. A graph that one of them left out of order, or with outputs of other
+/// types, is a Bug that names it.
 void run_passes(std::span<const Pass> passes, PassContext& c);
 
-/// What makes a step smaller without changing what it computes, in order.
-std::span<const Pass> step_passes();
-void run_step_passes(Model& step, std::function<bool(const std::string&)> is_state);
-
-/// Writes the standard's optimizer nodes as plain operators, which other passes and the runtime can
-/// fuse. Needs no shapes.
-void expand_optimizers(Model& step);
-
-// The passes, each in the file of its name.
+// The passes that are good for any step, each in the file of its name. Who uses them has a list of
+// its own that says in which order: runtime/passes/, lower/.
 void fold_constants(PassContext& c);
 void simplify(PassContext& c);
 void share_subgraphs(PassContext& c);
 void fuse_transposes(PassContext& c);
-void save_pool_taps(PassContext& c);
-void save_probabilities(PassContext& c);
-void save_statistics(PassContext& c);
 void drop_dead_nodes(PassContext& c);
 
 /// The dimensions of a value, where all are known.

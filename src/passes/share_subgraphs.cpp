@@ -2,6 +2,7 @@
 #include <map>
 #include <sstream>
 
+#include "ops/op_def.h"
 #include "passes/passes.h"
 
 namespace onward {
@@ -45,14 +46,9 @@ bool write_attribute(std::ostream& out, const Attribute& attribute) {
   return true;
 }
 
-bool is_random(const Node& node) {
-  return node.op.starts_with("Random") || node.op == "Dropout" || node.op == "Bernoulli" ||
-         node.op == "Multinomial";
-}
-
 /// A text that is equal for nodes that compute the same; nothing for one that is not to be shared.
 std::optional<std::string> key_of(const Node& node) {
-  if (is_random(node) || !node.subgraphs().empty()) return std::nullopt;
+  if (has_traits(node, kRandom) || !node.subgraphs().empty()) return std::nullopt;
   std::ostringstream key;
   key << node.domain << '.' << node.op << '(';
   for (const Value* input : node.inputs()) key << input << ',';

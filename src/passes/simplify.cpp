@@ -1,22 +1,11 @@
 // Nodes that turn out to do nothing once shapes are known.
 
-#include <algorithm>
-#include <array>
-
 #include "ir/node_order.h"
+#include "ops/op_def.h"
 #include "passes/passes.h"
 
 namespace onward {
 namespace {
-
-constexpr std::string_view kElementwise[] = {"Add",   "Sub",  "Mul",     "Div",   "Pow",
-                                             "Equal", "Less", "Greater", "Where", "Max",
-                                             "Min",   "Sum",  "And",     "Or"};
-
-bool is_elementwise(const Node& node) {
-  return node.domain.empty() &&
-         std::ranges::find(kElementwise, std::string_view(node.op)) != std::end(kElementwise);
-}
 
 bool same_type(const Value& a, const Value& b) {
   const auto dims = static_dims(a);
@@ -29,10 +18,8 @@ bool is_number(const PassContext& c, const Value* value, double number) {
 
 /// The input that a node gives on unchanged, or null.
 Value* unchanged_input(const PassContext& c, const Node& node) {
-  constexpr std::array kPassOn = {"Identity", "Reshape", "Expand",    "SumTo",
-                                  "Cast",     "Squeeze", "Unsqueeze", "Flatten"};
   if (!node.input(0) || !node.output(0)) return nullptr;
-  if (std::ranges::find(kPassOn, node.op) != kPassOn.end()) {
+  if (has_traits(node, kKeepsSameType)) {
     return same_type(*node.input(0), *node.output(0)) ? node.input(0) : nullptr;
   }
   if (node.op == "Sum" && node.inputs().size() == 1) return node.input(0);
@@ -71,6 +58,7 @@ void skip_expands(Node& node) {
     if (!expand || expand->op != "Expand" || !expand->domain.empty()) continue;
     std::vector<std::vector<int64_t>> shapes;
     for (size_t j = 0; j < node.inputs().size(); ++j) {
+      if (!node.input(j)) continue;
       const auto dims = static_dims(i == j ? *expand->input(0) : *node.input(j));
       if (!dims) return;
       shapes.push_back(*dims);
@@ -97,7 +85,7 @@ void simplify(PassContext& c) {
   const NodeOrder order(c.graph);
   for (auto at = c.graph.nodes().begin(); at != c.graph.nodes().end();) {
     Node& node = **at++;
-    if (is_elementwise(node)) skip_expands(node);
+    if (has_traits(node, kElementwise | kBroadcasts)) skip_expands(node);
     mask_by_result(c, order, node);
     if (Value* input = unchanged_input(c, node)) {
       c.graph.replace_uses(node.output(0), input);

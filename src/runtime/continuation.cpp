@@ -32,9 +32,9 @@ void Continuation::run_dynamic(const State& state, const eval::RandomKey& random
     if (!state.has(initializer->name())) continue;
     environment.emplace(initializer, state.view(initializer->name()));
   }
-  eval::run_graph(*dynamic.graph, environment, random);
+  eval::run_graph(*dynamic.graph, environment, {.random = random, .subgraphs = &subgraphs});
   for (const Value* output : dynamic.graph->outputs()) {
-    const Tensor& tensor = environment.at(output);
+    const Tensor& tensor = environment.at(output).tensor();
     // What shares the state's memory would change with it, while others still read it.
     inputs.insert_or_assign(output->name(), state.owns(tensor) ? copy_of(tensor) : tensor);
   }

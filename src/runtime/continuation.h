@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "runtime/plan.h"
+#include "runtime/planned_subgraphs.h"
 #include "runtime/state.h"
 
 namespace onward {
@@ -14,6 +15,7 @@ struct Continuation {
   Model dynamic;  // run node by node when the plan has run
   std::unique_ptr<Program> program;
   InputLayouts layouts;  // of what the two are given
+  PlannedSubgraphs subgraphs;
   /// What the program is given: what crossed, and inputs of the step.
   TensorMap inputs;
 

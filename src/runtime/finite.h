@@ -6,14 +6,21 @@
 #include <string>
 
 #include "ir/dtype.h"
+#include "ops/range.h"
 
 namespace onward {
 
-/// No sum or product of a few numbers of at most this size leaves the range of float32.
-inline constexpr double kModerate = 1e12;
+/// The smallest range around both.
+inline Range hull(const Range& a, const Range& b) {
+  return {a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
 
-/// Whether all elements are numbers of at most kModerate.
-bool is_tame(DType dtype, std::span<const int64_t> dims, const std::byte* elements);
+/// Nothing where an element is not finite.
+using FoundRange = std::optional<Range>;
+
+/// From the smallest element to the largest, {0, 0} without any. Of what is no float, all that a
+/// type holds.
+FoundRange find_range(DType dtype, std::span<const int64_t> dims, const std::byte* elements);
 
 /// A tensor that should be finite; with `old`, at least where the old one was.
 struct Checked {

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "onward/error.h"
+#include "ops/builder.h"
 #include "runtime/plan_builder.h"
 
 namespace onward {
@@ -72,6 +73,12 @@ std::vector<const KernelChoice*> kernel_choices(const Node& node) {
   }();
   const auto found = table.find({node.domain, node.op});
   return found == table.end() ? std::vector<const KernelChoice*>{} : found->second;
+}
+
+Reason refused_by_kernels(const Node& node) {
+  const bool taken = node.domain == kInternalDomain || eval::find_kernel(node.domain, node.op) ||
+                     !kernel_choices(node).empty();
+  return taken ? "" : "it has no kernel";
 }
 
 void rethrow_as_error(const std::exception& failure, std::string_view kernel,

@@ -52,10 +52,16 @@ struct KernelChoice {
   Reason (*refuses)(const Node&);
   void (*make)(Site&);
   std::string_view domain = {};
+  /// What it wants images in: what writes one anew for it does well to use that.
+  Layout wants = Layout::plain;
 };
 
 /// The kernels of an operator, the fastest first; without any, the reference kernel does it.
 std::vector<const KernelChoice*> kernel_choices(const Node& node);
+
+/// Why no kernel computes a node; empty where one does. Internal operators are left to the passes,
+/// which look for them.
+Reason refused_by_kernels(const Node& node);
 
 /// Within a handler: throws what a library has thrown as an Error that says where. What Onward
 /// throws, and a lack of memory, go on as they are.

@@ -46,10 +46,8 @@ void plan_memory(Plan& plan) {
   for (const Plan::Result& output : plan.outputs) touch(output.slot, time);
   for (const Plan::Finite& each : plan.finite) touch(each.slot, time);
   for (const Plan::Copy& copy : plan.copies) touch(copy.from, time);
-  for (const SlotIndex slot : plan.tame) touch(slot, time);
-  for (const Plan::Operand& each : plan.operands) {
-    if (each.slot >= 0) touch(each.slot, time);
-  }
+  for (const SlotIndex slot : plan.gradient_ranges) touch(slot, time);
+  for (const Plan::Operand& each : plan.operands) touch(each.slot, time);
   // Gradients wait for the update, while other micro-batches run.
   for (const SlotIndex slot : plan.gradients) touch(slot, time);
 

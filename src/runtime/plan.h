@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,8 +35,6 @@ using SlotIndex = int32_t;
 struct Run {
   std::byte* const* pointers;
   const eval::RandomKey* random;
-  /// Where given: set where a loop over tiles writes a number that is not moderate.
-  std::atomic<bool>* immoderate = nullptr;
 
   template <typename T>
   T* at(SlotIndex slot) const {
@@ -91,8 +88,9 @@ struct Plan {
   struct Operand {
     enum class Kind : uint8_t { gradient, state, other };
     Kind kind;
-    SlotIndex slot = -1;
-    std::optional<size_t> update = {};  // of state: the result that is its new value
+    SlotIndex slot;
+    std::optional<size_t> gradient = {};  // its place among the gradients
+    std::optional<size_t> update = {};    // of state: the result that is its new value
   };
   /// A value that must be finite, at least where the state that it is for is.
   struct Finite {
@@ -110,8 +108,8 @@ struct Plan {
   std::vector<Result> outputs;
   std::vector<Finite> finite;  // looked at before the state is written
   std::vector<SlotIndex> gradients;
-  std::vector<SlotIndex> tame;    // a byte for each gradient: what is_tame() says of it
-  std::vector<Operand> operands;  // of the commit
+  std::vector<SlotIndex> gradient_ranges;  // what find_range() says of each
+  std::vector<Operand> operands;           // of the commit
   CommitBounds bounds;
   size_t arena_bytes = 0;
   size_t tile_registers = 0;  // the most that an action of the commit uses

@@ -1,8 +1,8 @@
 // How the new values of a plan get to the state: computed in place, or copied at the end.
 
 #include <algorithm>
-#include <array>
 
+#include "ops/op_def.h"
 #include "runtime/plan_builder.h"
 
 namespace onward {
@@ -10,9 +10,8 @@ namespace {
 
 /// Operators whose result may share the memory of their input.
 bool may_be_view(const Node& node) {
-  constexpr std::array kViews = {"Flatten", "Identity",  "Reshape",
-                                 "Squeeze", "Transpose", "Unsqueeze"};
-  return std::ranges::find(kViews, node.op) != kViews.end();
+  // A permutation is one where only dimensions of size one change places.
+  return has_traits(node, kView) || has_traits(node, kPermutes);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include "ir/dependence.h"
 #include "ir/memory_limit.h"
 #include "onward/error.h"
+#include "ops/op_def.h"
 #include "runtime/continuation.h"
-#include "runtime/finite.h"
 #include "runtime/program.h"
 #include "runtime/reorder.h"
 
@@ -192,67 +192,6 @@ bool PlanBuilder::lies_in_state(SlotIndex slot) const {
 
 bool PlanBuilder::is_after_micro(const Value& value) const {
   return value.producer() && position_.at(value.producer()) >= micro_nodes_;
-}
-
-/// Looks at each gradient while it is in the cache.
-void PlanBuilder::scan_gradients() {
-  for (const size_t index : request_.gradients) {
-    const Value& gradient = *graph_.outputs()[index];
-    const bool is_known = !gradient.producer() || slots_.contains({&gradient, Layout::plain}) ||
-                          slots_.contains({&gradient, Layout::channels_last});
-    if (!is_known || !scanned_.insert(&gradient).second) continue;
-    const SlotIndex slot = read(gradient, Layout::plain), result = scratch(1);
-    const SlotInfo& info = plan_.slots[static_cast<size_t>(slot)];
-    plan_.tame.push_back(result);
-    add({.label = gradient.name(),
-         .kernel = "scan",
-         .reads = {slot},
-         .writes = {result},
-         .run = [slot, result, dtype = info.dtype, dims = info.dims](const Run& run) {
-           *run.at<bool>(result) = is_tame(dtype, dims, run.at<std::byte>(slot));
-         }});
-  }
-}
-
-/// What the commit computes with, and what it makes of it.
-void PlanBuilder::find_operands() {
-  using Kind = Plan::Operand::Kind;
-  std::unordered_set<const Value*> gradients;
-  for (const size_t index : request_.gradients) gradients.insert(graph_.outputs()[index]);
-  const std::span<const Node* const> commit = std::span(order_).subspan(commit_begin_);
-  std::unordered_map<const Value*, size_t> places;  // operands first, then results
-  std::unordered_map<std::string, size_t> states;
-  for (const Node* node : commit) {
-    for (const Value* input : node->inputs()) {
-      if (!input || (input->producer() && position_.at(input->producer()) >= commit_begin_))
-        continue;
-      if (!places.emplace(input, plan_.operands.size()).second) continue;
-      if (gradients.contains(input)) {
-        plan_.operands.push_back({.kind = Kind::gradient});
-        continue;
-      }
-      if (is_state(*input)) states.emplace(input->name(), plan_.operands.size());
-      plan_.operands.push_back({.kind = is_state(*input) ? Kind::state : Kind::other,
-                                .slot = read(*input, Layout::plain)});
-    }
-  }
-  plan_.bounds.operands = plan_.operands.size();
-  for (const Node* node : commit) {
-    const Value& output = *node->output(0);
-    CommitBounds::Result result{.rule = find_range_rule(node->op), .dtype = output.type.dtype};
-    for (const Value* input : node->inputs()) {
-      if (input) result.operands.push_back(places.at(input));
-    }
-    places.emplace(&output, plan_.bounds.operands + plan_.bounds.results.size());
-    plan_.bounds.results.push_back(std::move(result));
-  }
-  for (const auto& binding : request_.bindings) {
-    const auto source = places.find(graph_.outputs()[binding.output]);
-    const auto target = states.find(binding.target);
-    if (source == places.end() || target == states.end()) continue;
-    if (source->second < plan_.bounds.operands) continue;
-    plan_.operands[target->second].update = source->second - plan_.bounds.operands;
-  }
 }
 
 void PlanBuilder::plan_node(const Node& node) {

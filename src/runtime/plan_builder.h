@@ -50,6 +50,10 @@ class PlanBuilder {
   void add_outputs(bool of_update);
   bool is_after_micro(const Value& value) const;
   void scan_gradients();
+  void scan(const Value& value, SlotIndex result);
+  struct Factors;
+  static std::optional<Factors> small_factors(const Value& gradient);
+  void scan_factors(const Factors& factors, const Value& gradient, SlotIndex result);
   void find_operands();
   void keep_sources(bool of_batch);
   void add_copies();
@@ -76,7 +80,6 @@ class PlanBuilder {
   std::unordered_map<const Value*, std::string> in_place_;  // computed into that state's memory
   std::vector<bool> binding_of_batch_;
   std::unordered_map<const Value*, SlotIndex> kept_;  // sources of bindings, before any is applied
-  std::unordered_set<const Value*> scanned_;
 
   std::map<std::pair<const Value*, Layout>, SlotIndex> slots_;
   std::vector<Action>* actions_ = nullptr;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 #include "infer/infer.h"
@@ -12,23 +12,16 @@
 #include "onward/error.h"
 #include "ops/infer_step.h"
 #include "ops/legalize.h"
-#include "passes/passes.h"
 #include "runtime/continuation.h"
 #include "runtime/finite.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/passes/plan_passes.h"
 #include "runtime/regions.h"
 #include "runtime/tile_program.h"
 
 namespace onward {
 namespace {
-
-/// Internal operators are left to the passes, which look for them.
-std::string refused_by_kernels(const Node& node) {
-  const bool taken = node.domain == kInternalDomain || eval::find_kernel(node.domain, node.op) ||
-                     !kernel_choices(node).empty();
-  return taken ? "" : "it has no kernel";
-}
 
 Tensor copied(const SlotInfo& info, const std::byte* from) {
   auto bytes = std::make_shared<std::string>(reinterpret_cast<const char*>(from), info.bytes);
@@ -70,18 +63,24 @@ void require_finite(const BoundPlan& bound) {
   }
 }
 
-bool has_tame_gradients(const BoundPlan& bound) {
-  return std::ranges::all_of(bound.plan->tame, [&](SlotIndex slot) {
-    return *reinterpret_cast<const bool*>(at(bound, slot));
-  });
+std::vector<FoundRange> gradient_ranges(const BoundPlan& bound) {
+  std::vector<FoundRange> ranges;
+  for (const SlotIndex slot : bound.plan->gradient_ranges) {
+    ranges.push_back(*reinterpret_cast<const FoundRange*>(at(bound, slot)));
+  }
+  return ranges;
 }
 
+/// Copies outputs out of the plan's memory, once: what has two names is shared.
 TensorMap outputs_of(const BoundPlan& bound, std::initializer_list<bool> of_update) {
   TensorMap outputs;
+  std::unordered_map<SlotIndex, std::string> copies;
   for (const Plan::Result& output : bound.plan->outputs) {
     if (std::ranges::find(of_update, output.of_update) == of_update.end()) continue;
-    outputs.emplace(output.name, copied(bound.plan->slots[static_cast<size_t>(output.slot)],
-                                        at(bound, output.slot)));
+    const auto [known, is_new] = copies.emplace(output.slot, output.name);
+    const SlotInfo& info = bound.plan->slots[static_cast<size_t>(output.slot)];
+    outputs.emplace(output.name,
+                    is_new ? copied(info, at(bound, output.slot)) : outputs.at(known->second));
   }
   return outputs;
 }
@@ -130,6 +129,12 @@ void write_mean(const SlotInfo& info, const std::vector<double>& sums, double to
       for (int64_t i = first; i < last; ++i) to[i] = static_cast<T>(from[i] / total);
     });
   });
+}
+
+/// A range of numbers that were computed with rounding, over and over.
+Range with_rounding(const Range& exact) {
+  constexpr double kShare = 1e-5;
+  return {exact.low - kShare * std::fabs(exact.low), exact.high + kShare * std::fabs(exact.high)};
 }
 
 enum class Copies : uint8_t { of_batches, all };
@@ -215,8 +220,8 @@ std::unique_ptr<Plan> Program::plan_for(const TensorMap& inputs, const State& st
   const auto is_state = [&](const std::string& name) { return state.has(name); };
   Model step = specialized(inputs);
   infer_step_types(step);
-  legalize(step, {.name = "the runtime", .refuses = refused_by_kernels});
-  run_step_passes(step, is_state);
+  legalize(step, {.failure = "the graph cannot be run", .refuses = refused_by_kernels});
+  run_plan_passes(step, is_state);
   if (!can_be_planned(*step.graph)) return plan_regions(step, state);
   return make_plan(std::move(step), request_, is_state);
 }
@@ -325,34 +330,45 @@ TensorMap Program::compute(const TensorMap& inputs, const State& state,
     return rest.compute(bound.plan->rest->inputs, state, random);
   }
   require_finite(bound);
-  accumulation_->tame = has_tame_gradients(bound);
+  accumulation_->ranges = gradient_ranges(bound);
   run_actions(bound.plan->update, run);
   reserve_tiles(bound.plan->tile_registers);
   return outputs_of(bound, {false, true});
 }
 
-/// Where the results of the commit will lie; nothing where one may not be finite.
-std::optional<std::vector<Range>> Program::bounds_of_commit(const State& state) {
+/// Where the operands of the commit lie: as it is known of gradients and state, or as they are.
+std::optional<std::vector<Range>> Program::operands_of_commit(Ranges which) {
   BoundPlan& bound = *last_;
-  const Plan& plan = *bound.plan;
-  if (bound.known_at != state.changes()) bound.known.assign(plan.operands.size(), std::nullopt);
   std::vector<Range> ranges;
-  for (size_t i = 0; i < plan.operands.size(); ++i) {
-    const Plan::Operand& operand = plan.operands[i];
-    if (operand.kind == Plan::Operand::Kind::gradient) {
-      ranges.push_back(kModerateRange);
-      continue;
-    }
-    const SlotInfo& slot = plan.slots[static_cast<size_t>(operand.slot)];
+  for (size_t i = 0; i < bound.plan->operands.size(); ++i) {
+    const Plan::Operand& operand = bound.plan->operands[i];
+    const SlotInfo& slot = bound.plan->slots[static_cast<size_t>(operand.slot)];
+    FoundRange& known = bound.known[i];
+    if (operand.gradient) known = accumulation_->ranges[*operand.gradient];
     const bool may_change =
         operand.kind == Plan::Operand::Kind::other && slot.home != SlotInfo::Home::constant;
-    if (may_change || !bound.known[i]) {
-      bound.known[i] = find_range(slot.dtype, slot.dims, at(bound, operand.slot));
+    if (which == Ranges::measured || may_change || !known) {
+      known = find_range(slot.dtype, slot.dims, at(bound, operand.slot));
     }
-    if (!bound.known[i]) return std::nullopt;
-    ranges.push_back(*bound.known[i]);
+    if (!known) return std::nullopt;
+    ranges.push_back(*known);
   }
-  return plan.bounds.results_of(std::move(ranges));
+  return ranges;
+}
+
+/// Where the results of the commit will lie; nothing where one may not be finite. What is known of
+/// the state is wider from step to step than what is true of it: once that is too wide, after some
+/// hundred steps of Adam, the state is looked at again.
+std::optional<std::vector<Range>> Program::bounds_of_commit(const State& state) {
+  BoundPlan& bound = *last_;
+  if (bound.known_at != state.changes()) bound.known.clear();
+  bound.known.resize(bound.plan->operands.size());
+  for (const Ranges which : {Ranges::known, Ranges::measured}) {
+    auto operands = operands_of_commit(which);
+    if (!operands) return std::nullopt;
+    if (auto results = bound.plan->bounds.results_of(std::move(*operands))) return results;
+  }
+  return std::nullopt;
 }
 
 /// Writes what can't but be finite, and keeps in mind what is known of it.
@@ -360,16 +376,13 @@ void Program::commit_bounded(const State& state, const std::vector<Range>& resul
   BoundPlan& bound = *last_;
   const Plan& plan = *bound.plan;
   const eval::RandomKey none;
-  std::atomic<bool> immoderate = false;
-  run_actions(bound.plan->commit,
-              {.pointers = bound.pointers.data(), .random = &none, .immoderate = &immoderate});
+  run_actions(bound.plan->commit, {.pointers = bound.pointers.data(), .random = &none});
   run_copies(bound, Copies::all);
   state.note_change();
-  if (immoderate) return;  // the next commit looks at all of it
   for (size_t i = 0; i < plan.operands.size(); ++i) {
     if (plan.operands[i].kind != Plan::Operand::Kind::state) continue;
     if (const auto update = plan.operands[i].update) {
-      bound.known[i] = Range{results[*update].low >= 0 ? 0 : -kModerate, kModerate};
+      bound.known[i] = with_rounding(results[*update]);
     } else if (!plan.copies.empty()) {
       bound.known[i].reset();
     }
@@ -385,8 +398,7 @@ void Program::commit(State& state) {
     return;
   }
   refuse_copies_not_finite(*last_);
-  const auto bounds = accumulation_->tame ? bounds_of_commit(state) : std::nullopt;
-  if (bounds) return commit_bounded(state, *bounds);
+  if (const auto bounds = bounds_of_commit(state)) return commit_bounded(state, *bounds);
   StateUndo undo(state);
   undo.keep(targets_);
   const eval::RandomKey none;
@@ -425,7 +437,7 @@ TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::
     return rest.run_micro(bound.plan->rest->inputs, state, random, examples);
   }
   require_finite(bound);
-  accumulation_->tame &= has_tame_gradients(bound);
+  accumulation_->widen(gradient_ranges(bound));
   const double weight = accumulation_->weigh(examples);
   accumulation_->sums.resize(bound.plan->gradients.size());
   for (size_t g = 0; g < accumulation_->sums.size(); ++g) {
@@ -456,7 +468,10 @@ TensorMap Program::compute_update(const State& state, const eval::RandomKey& ran
 
 std::string Program::explain() const {
   if (!last_) return "nothing has been run yet\n";
-  if (!last_->plan) return "some values are no tensors: every node runs on the reference kernels\n";
+  if (!last_->plan) {
+    return "some values are no tensors: every node runs on the reference kernels\n" +
+           subgraphs_.explain();
+  }
   const Plan& plan = *last_->plan;
   double total = 1e-30;
   for (const auto* actions : {&plan.micro, &plan.update, &plan.commit}) {
@@ -479,6 +494,7 @@ std::string Program::explain() const {
   if (plan.rest) {
     text += fmt::format("then {} nodes one by one, since shapes depend on data, and\n",
                         plan.rest->dynamic.graph->nodes().size());
+    text += plan.rest->subgraphs.explain();
     text += plan.rest->program->explain();
   }
   return text;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/plan_cache.h"
+#include "runtime/planned_subgraphs.h"
 
 namespace onward {
 
@@ -59,9 +60,9 @@ class Program {
   /// Gradients of micro-batches that were added up, whatever plans they came from.
   struct Accumulation {
     std::vector<std::vector<double>> sums;
-    double total = 0;      // of the weights
-    int64_t examples = 0;  // of the first micro-batch
-    bool tame = true;      // no gradient is out of the ordinary
+    double total = 0;                // of the weights
+    int64_t examples = 0;            // of the first micro-batch
+    std::vector<FoundRange> ranges;  // around each gradient of all micro-batches
 
     /// The weight of a micro-batch of so many examples, next to the first one's.
     double weigh(int64_t of_this) {
@@ -71,6 +72,15 @@ class Program {
           known ? static_cast<double>(of_this) / static_cast<double>(examples) : 1;
       total += weight;
       return weight;
+    }
+
+    /// A mean lies between what it is the mean of.
+    void widen(std::vector<FoundRange> more) {
+      for (size_t g = 0; g < more.size() && !ranges.empty(); ++g) {
+        const bool both = more[g] && ranges[g];
+        more[g] = both ? FoundRange(hull(*more[g], *ranges[g])) : std::nullopt;
+      }
+      ranges = std::move(more);
     }
   };
 
@@ -88,6 +98,8 @@ class Program {
   TensorMap run_micro(const TensorMap& inputs, State& state, const eval::RandomKey& random,
                       int64_t examples);
   void bind(BoundPlan& bound, const TensorMap* inputs, const State& state);
+  enum class Ranges : uint8_t { known, measured };
+  std::optional<std::vector<Range>> operands_of_commit(Ranges which);
   std::optional<std::vector<Range>> bounds_of_commit(const State& state);
   void commit_bounded(const State& state, const std::vector<Range>& results);
   TensorMap interpret(const TensorMap& inputs, const State& state, const eval::RandomKey& random);
@@ -100,6 +112,7 @@ class Program {
   Buffer arena_;
   std::shared_ptr<Accumulation> accumulation_ = std::make_shared<Accumulation>();
   bool is_rest_ = false;
+  PlannedSubgraphs subgraphs_;
   TensorMap new_state_;  // computed node by node, and not yet applied
 };
 

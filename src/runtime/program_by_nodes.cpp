@@ -22,9 +22,9 @@ TensorMap Program::interpret(const TensorMap& inputs, const State& state,
       environment.emplace(initializer, state.get(initializer->name()));
     }
   }
-  eval::run_graph(*step_.graph, environment, random);
+  eval::run_graph(*step_.graph, environment, {.random = random, .subgraphs = &subgraphs_});
   const auto computed = [&](size_t output) -> const Tensor& {
-    return environment.at(step_.graph->outputs()[output]);
+    return environment.at(step_.graph->outputs()[output]).tensor();
   };
   for (const auto& loss : request_.losses) {
     const Tensor& tensor = computed(loss.output);
@@ -47,7 +47,6 @@ TensorMap Program::interpret(const TensorMap& inputs, const State& state,
                        .advice = binding.advice});
     new_state_.emplace(binding.target, tensor);
   }
-  accumulation_->tame = true;
   return outputs;
 }
 

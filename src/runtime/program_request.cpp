@@ -7,7 +7,8 @@
 #include "eval/interpreter.h"
 #include "ir/dependence.h"
 #include "onward/error.h"
-#include "passes/passes.h"
+#include "ops/op_def.h"
+#include "runtime/passes/plan_passes.h"
 #include "runtime/program.h"
 
 namespace onward {
@@ -34,7 +35,8 @@ Value* find_computed(const Graph& graph, const std::string& name) {
 
 std::string advice_for(const Value& target) {
   const bool is_variance = std::ranges::any_of(target.uses(), [&](const Use& use) {
-    return use.node->op == "BatchNormalization" && use.node->input(4) == &target;
+    return use.input >= 0 &&
+           input_role(*use.node, static_cast<size_t>(use.input)) == InputRole::running_variance;
   });
   return is_variance ? "an unbiased variance takes more than one value per channel" : "";
 }

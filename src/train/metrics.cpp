@@ -5,14 +5,12 @@
 #include <algorithm>
 
 #include "onward/error.h"
+#include "ops/op_def.h"
 
 namespace onward {
 namespace {
 
-bool is_class_loss(const Node& node) {
-  return node.domain.empty() &&
-         (node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss");
-}
+bool is_class_loss(const Node& node) { return input_role(node, 1) == InputRole::label; }
 
 bool is_integer_tensor(const Value& value) {
   return value.type.is_tensor() && is_integer(value.type.dtype);

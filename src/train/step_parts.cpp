@@ -7,6 +7,7 @@
 #include "infer/infer.h"
 #include "ir/clone.h"
 #include "ir/rewrite.h"
+#include "ops/op_def.h"
 #include "opset/lift.h"
 
 namespace onward {
@@ -132,11 +133,11 @@ void use_inference_mode(Model& step) {
   std::vector<Node*> nodes;
   for_each_node(*step.graph, [&](Node& node) { nodes.push_back(&node); });
   for (Node* node : nodes) {
-    if (!node->domain.empty()) continue;
-    if (node->op == "Dropout" && node->inputs().size() > 2) {
-      node->set_inputs({node->input(0)});  // neither ratio nor training_mode
-    } else if (node->op == "BatchNormalization" && node->int_or("training_mode", 0) != 0) {
+    if (!is_in_training(*node)) continue;
+    if (input_role(*node, 3) == InputRole::running_mean) {
       use_given_statistics(*node, names);
+    } else {
+      node->set_inputs({node->input(0)});  // of Dropout neither ratio nor training_mode
     }
   }
 }

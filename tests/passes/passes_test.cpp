@@ -130,7 +130,7 @@ TEST(Passes, ChangeNoResult) {
     const TensorMap planned = program.run(inputs, state);
     EXPECT_EQ(program.explain().find("reference kernels"), std::string::npos) << tested.name;
     for (const Value* output : step.graph->outputs()) {
-      const Tensor &ours = planned.at(output->name()), &expected = environment.at(output);
+      const Tensor &ours = planned.at(output->name()), &expected = environment.at(output).tensor();
       ASSERT_EQ(to_string(ours.type()), to_string(expected.type())) << tested.name;
       for (int64_t i = 0; i < expected.size(); ++i) {
         EXPECT_NEAR(ours.number(i), expected.number(i), 1e-12 * (1 + std::abs(expected.number(i))))

@@ -12,8 +12,8 @@
 #include "grad/step.h"
 #include "onward/error.h"
 #include "ops/infer_step.h"
-#include "passes/passes.h"
 #include "runtime/buffer.h"
+#include "runtime/passes/plan_passes.h"
 #include "runtime/program.h"
 
 namespace onward {
@@ -73,7 +73,7 @@ std::unique_ptr<Plan> plan_of(Model step, const TensorMap& inputs) {
   for (Value* input : step.graph->inputs()) input->type = inputs.at(input->name()).type();
   const auto no_state = [](const std::string&) { return false; };
   infer_step_types(step);
-  run_step_passes(step, no_state);
+  run_plan_passes(step, no_state);
   return make_plan(std::move(step), request, no_state);
 }
 
@@ -147,7 +147,7 @@ Outcome interpreted(const Model& step, const TensorMap& inputs) {
     eval::run_graph(*step.graph, environment);
     TensorMap outputs;
     for (const Value* output : step.graph->outputs()) {
-      outputs.emplace(output->name(), environment.at(output));
+      outputs.emplace(output->name(), environment.at(output).tensor());
     }
     return outputs;
   });

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <ctime>
@@ -204,7 +206,7 @@ TensorMap interpreted(const Model& step, const TensorMap& inputs) {
   eval::run_graph(*step.graph, environment);
   TensorMap results;
   for (const Value* output : step.graph->outputs()) {
-    results.emplace(output->name(), environment.at(output));
+    results.emplace(output->name(), environment.at(output).tensor());
   }
   return results;
 }
@@ -232,6 +234,14 @@ Outcome expect_agreement(const Mutant& mutant, Model (*make)(const Mutant&, Shap
   return planned;
 }
 
+/// Of what a branch, a Loop or a sequence gives no shapes are known before it runs, and of what
+/// lengths are given no numbers.
+bool hides_shapes(const Case& tested) {
+  return std::ranges::any_of(
+      std::array{"If<", "Loop<", "Sequence", "RNN<", "GRU<", "LSTM<"},
+      [&](const char* each) { return tested.text.find(each) != std::string::npos; });
+}
+
 void expect_exact_or_refused(const Mutant& mutant) {
   const std::clock_t begun = std::clock();  // the processor's time: machines are shared
   TensorMap inputs;
@@ -248,7 +258,8 @@ void expect_exact_or_refused(const Mutant& mutant) {
   if (problems.errors() > 0) {
     EXPECT_FALSE(inferred.refusal.empty())
         << "`check` refuses what runs: " << to_string(problems.list()[0]);
-  } else if (mutant.only_shapes && !inferred.too_large && !inferred.refusal.starts_with("label ")) {
+  } else if (mutant.only_shapes && !inferred.too_large && !inferred.refusal.starts_with("label ") &&
+             !hides_shapes(mutant.tested)) {
     EXPECT_EQ(inferred.refusal, "") << "`check` accepts it";
   }
   if (mutant.tested.has_gradient && inferred.refusal.empty()) {

@@ -13,6 +13,8 @@
 #include "grad/step.h"
 #include "onward/error.h"
 #include "ops/infer_step.h"
+#include "opset/lift.h"
+#include "runtime/program.h"
 #include "train/trainer.h"
 
 namespace onward {
@@ -94,10 +96,10 @@ class Interpreted {
     eval::run_graph(*step_.graph, environment);
     TensorMap outputs;
     for (const Value* output : step_.graph->outputs()) {
-      outputs.emplace(output->name(), environment.at(output));
+      outputs.emplace(output->name(), environment.at(output).tensor());
     }
     for (const Binding& binding : step_.training[0].update_bindings) {
-      state_.set(binding.target->name(), environment.at(binding.source));
+      state_.set(binding.target->name(), environment.at(binding.source).tensor());
     }
     return outputs;
   }
@@ -150,6 +152,33 @@ TEST_P(PlansOfRegions, ComputeWhatTheInterpreterDoes) {
 
 INSTANTIATE_TEST_SUITE_P(All, PlansOfRegions,
                          testing::Values(kChosenRows, with_limit(kChosenTwice)));
+
+TEST(GraphsInsideOfNodes, RunOnPlansOfTheirOwn) {
+  constexpr const char* kScan = R"(
+    <ir_version: 8, opset_import: ["": 18]>
+    g (float[T,N] x) => (float[N] last, float[T,N] y) <float[3] first = {0, 0, 0}, float[1] rate = {0.5}> {
+      last, y = Scan<num_scan_inputs = 1, body = cell (float[N] s, float[N] x_) => (float[N] s_out, float[N] y_) {
+        scaled = Mul(s, rate)
+        s_out = Add(scaled, x_)
+        y_ = Tanh(s_out)
+      }>(first, x)
+    })";
+  Model model = parse_text(kScan);
+  lift(model);
+  State state(model);
+  Program program(std::move(model));
+  const TensorMap got =
+      program.run({{"x", Tensor::of<float>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})}}, state);
+  for (int64_t i = 0; i < 3; ++i) {
+    const double last = (static_cast<double>(i + 1) / 2 + static_cast<double>(i + 4)) / 2 +
+                        static_cast<double>(i + 7);
+    EXPECT_NEAR(got.at("last").number(i), last, 1e-5);
+    EXPECT_NEAR(got.at("y").number(6 + i), std::tanh(last), 1e-5);
+  }
+  const std::string told = program.explain();
+  EXPECT_NE(told.find("the graph 'cell' inside of a node"), std::string::npos) << told;
+  EXPECT_NE(told.find("tiles"), std::string::npos) << told;
+}
 
 TEST(RegionsOfAStep, AreThree) {
   Model model = parse_text(kChosenRows);

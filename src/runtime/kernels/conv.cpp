@@ -200,12 +200,13 @@ void make_conv_grad_w(Site& site) {
 }
 
 constexpr KernelChoice kConvChoices[] = {
-    {"Conv", "onednn", refuses_conv, make_conv},
+    {"Conv", "onednn", refuses_conv, make_conv, "", Layout::channels_last},
     {"Conv", "im2col", refuses_im2col, make_conv_by_im2col},
-    {"ConvGradW", "registers", refuses_register_sums, make_conv_grad_w_in_registers, "onward"},
-    {"ConvGradW", "onednn", refuses_conv_grad_w, make_conv_grad_w, "onward"},
+    {"ConvGradW", "registers", refuses_register_sums, make_conv_grad_w_in_registers, "onward",
+     Layout::channels_last},
+    {"ConvGradW", "onednn", refuses_conv_grad_w, make_conv_grad_w, "onward", Layout::channels_last},
     {"ConvGradW", "im2col", refuses_im2col, make_conv_grad_w_by_im2col, "onward"},
-    {"ConvGradX", "onednn", refuses_conv, make_conv_grad_x, "onward"},
+    {"ConvGradX", "onednn", refuses_conv, make_conv_grad_x, "onward", Layout::channels_last},
     {"ConvGradX", "im2col", refuses_im2col, make_conv_grad_x_by_im2col, "onward"},
 };
 

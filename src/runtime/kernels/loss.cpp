@@ -8,9 +8,9 @@
 
 #include "ir/rewrite.h"
 #include "onward/error.h"
-#include "passes/fast_forms.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/passes/fast_forms.h"
 #include "runtime/softmax_rows.h"
 
 namespace onward {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "ir/rewrite.h"
-#include "passes/fast_forms.h"
 #include "runtime/kernel.h"
 #include "runtime/kernels/channels.h"
+#include "runtime/passes/fast_forms.h"
 
 namespace onward {
 namespace {
@@ -169,7 +169,8 @@ void make_batch_norm_grad(Site& site) {
 constexpr KernelChoice kNormalizationChoices[] = {
     {"BatchNormalization", "channels", refuses_batch_norm, make_batch_norm},
     {"BatchNormalization", "channels", refuses_batch_norm, make_batch_norm, "onward"},
-    {"BatchNormGrad", "channels", refuses_batch_norm, make_batch_norm_grad, "onward"},
+    {"BatchNormGrad", "channels", refuses_batch_norm, make_batch_norm_grad, "onward",
+     Layout::channels_last},
 };
 
 }  // namespace

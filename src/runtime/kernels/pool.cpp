@@ -244,11 +244,15 @@ void make_average_pool_grad(Site& site) {
 }
 
 constexpr KernelChoice kPoolChoices[] = {
-    {"AveragePool", "channels last", refuses_average_pool, make_average_pool},
-    {"AveragePoolGrad", "channels last", refuses_average_pool, make_average_pool_grad, "onward"},
-    {"MaxPool", "channels last", refuses_max_pool, make_max_pool},
-    {"MaxPoolSaving", "channels last", refuses_max_pool, make_max_pool, "onward"},
-    {"MaxPoolGrad", "channels last", refuses_max_pool, make_max_pool_grad, "onward"},
+    {"AveragePool", "channels last", refuses_average_pool, make_average_pool, "",
+     Layout::channels_last},
+    {"AveragePoolGrad", "channels last", refuses_average_pool, make_average_pool_grad, "onward",
+     Layout::channels_last},
+    {"MaxPool", "channels last", refuses_max_pool, make_max_pool, "", Layout::channels_last},
+    {"MaxPoolSaving", "channels last", refuses_max_pool, make_max_pool, "onward",
+     Layout::channels_last},
+    {"MaxPoolGrad", "channels last", refuses_max_pool, make_max_pool_grad, "onward",
+     Layout::channels_last},
 };
 
 }  // namespace

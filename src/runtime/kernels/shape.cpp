@@ -149,13 +149,13 @@ void make_stepped_transpose(Site& site) {
   plan_copy(site, std::move(copy));
 }
 
-/// True where an operator reads the value that wants images with their channels last.
+/// True where a kernel may read the value that wants images with their channels last.
 bool is_read_as_image(const Value& value) {
-  constexpr std::string_view kReaders[] = {"AveragePoolGrad", "BatchNormGrad", "Conv",
-                                           "ConvGradW",       "ConvGradX",     "MaxPoolGrad"};
   const auto dims = *static_dims(value);
   return dims.size() > 2 && std::ranges::any_of(value.uses(), [&](const Use& use) {
-           return std::ranges::find(kReaders, std::string_view(use.node->op)) != std::end(kReaders);
+           return std::ranges::any_of(kernel_choices(*use.node), [](const KernelChoice* choice) {
+             return choice->wants == Layout::channels_last;
+           });
          });
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/builder.h"
-#include "passes/passes.h"
+#include "runtime/passes/plan_passes.h"
 
 namespace onward {
 namespace {

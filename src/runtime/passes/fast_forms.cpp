@@ -1,4 +1,4 @@
-#include "passes/fast_forms.h"
+#include "runtime/passes/fast_forms.h"
 
 #include "passes/passes.h"
 

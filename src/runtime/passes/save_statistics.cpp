@@ -5,8 +5,8 @@
 
 #include "ir/node_order.h"
 #include "ops/builder.h"
-#include "passes/fast_forms.h"
-#include "passes/passes.h"
+#include "runtime/passes/fast_forms.h"
+#include "runtime/passes/plan_passes.h"
 
 namespace onward {
 namespace {

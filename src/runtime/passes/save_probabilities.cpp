@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ops/builder.h"
-#include "passes/fast_forms.h"
-#include "passes/passes.h"
+#include "runtime/passes/fast_forms.h"
+#include "runtime/passes/plan_passes.h"
 
 namespace onward {
 namespace {
