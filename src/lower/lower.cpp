@@ -6,6 +6,7 @@
 
 #include "grad/differentiate.h"
 #include "grad/step.h"
+#include "lower/conditions.h"
 #include "lower/opset.h"
 #include "lower/plain_step.h"
 #include "lower/shapes.h"
@@ -34,21 +35,18 @@ constexpr Pass kPasses[] = {
 /// ONNX Runtime computes a batch's running statistics into the memory of the old ones, which the
 /// inference graph's normalization, or the caller, may still read.
 bool overwrites_inputs(const Node& node) {
-  return node.domain.empty() && node.op == "BatchNormalization" &&
-         node.int_or("training_mode", 0) != 0;
+  return input_role(node, 3) == InputRole::running_mean && is_in_training(node);
 }
 
-std::string refused_by_runtimes(const Node& node) {
-  if (overwrites_inputs(node)) return "runtimes overwrite its inputs";
-  // The training domain is the standard's, but no runtime has its operators.
-  const bool plain = node.domain != kTrainingDomain && newest_opset(node.domain).has_value();
-  return plain ? "" : "no runtime has it";
+/// ONNX Runtime has recurrent layers only with the time first.
+bool has_batch_first(const Node& node) {
+  return input_role(node, 2) == InputRole::recurrent_weight && node.int_or("layout", 0) != 0;
 }
 
 void write_in_standard_operators(Model& step) {
-  legalize(step, {.name = "a step in the standard's operators",
+  legalize(step, {.failure = "the step cannot be written in the standard's operators",
                   .refuses = refused_by_runtimes,
-                  .advice = "to be lowered, a model must declare the shapes of its inputs"});
+                  .advice = kDeclareShapes});
 }
 
 void clean(Model& step) {
@@ -59,11 +57,9 @@ void clean(Model& step) {
 
 /// Operators that draw random numbers: every runtime has its own.
 bool draws(const Node& node) {
-  constexpr std::string_view kRandom[] = {"Bernoulli",        "Multinomial",   "RandomNormal",
-                                          "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
-  if (!node.domain.empty()) return false;
-  if (node.op == "Dropout") return node.input(2) != nullptr;  // its training mode
-  return std::ranges::find(kRandom, std::string_view(node.op)) != std::end(kRandom);
+  const OpDef* definition = find_op_def(node);
+  if (!definition || !definition->has(kRandom)) return false;
+  return !definition->trains || definition->trains(node);
 }
 
 std::vector<std::string> notes_on(const Model& model) {
@@ -77,20 +73,46 @@ std::vector<std::string> notes_on(const Model& model) {
   return notes;
 }
 
+struct Written {
+  Model model;
+  int64_t opset;
+  std::vector<std::string> complaints;  // why the opset cannot express the step
+};
+
+/// The step in the first opset that can express it, else in the last.
+Written write_in_first_opset(const Model& plain, int64_t first, int64_t last) {
+  Written written;
+  for (int64_t opset = first; opset <= last; ++opset) {
+    written = {copy_of(plain), opset, {}};
+    written.complaints = write_in_opset(written.model, opset);
+    if (written.complaints.empty()) break;
+  }
+  return written;
+}
+
 Model write(const Model& plain, std::optional<int64_t> wanted, int64_t own) {
   const int64_t first = wanted.value_or(std::clamp(own, kMinOpset, kNewestReleasedOpset));
   const int64_t last = wanted.value_or(kNewestReleasedOpset);
-  std::vector<std::string> complaints;
-  for (int64_t opset = first; opset <= last; ++opset) {
-    Model written = copy_of(plain);
-    complaints = write_in_opset(written, opset);
-    if (complaints.empty()) return written;
+  Written written = write_in_first_opset(plain, first, last);
+  if (written.complaints.empty()) return std::move(written.model);
+  std::string message = fmt::format("the step cannot be written in opset {}:\n  {}", last,
+                                    fmt::join(written.complaints, "\n  "));
+  if (last < inner_opset()) {
+    const Written newer = write_in_first_opset(plain, last + 1, inner_opset());
+    if (newer.complaints.empty()) message += fmt::format("\nopset {} can express it", newer.opset);
   }
-  throw Error(
-      fmt::format("opset {} can't say the step:\n  {}", last, fmt::join(complaints, "\n  ")));
+  throw Error(message);
 }
 
 }  // namespace
+
+std::string refused_by_runtimes(const Node& node) {
+  if (overwrites_inputs(node)) return "runtimes overwrite its inputs";
+  if (has_batch_first(node)) return "runtimes do not take the batch first";
+  // The training domain is the standard's, but no runtime has its operators.
+  const bool plain = node.domain != kTrainingDomain && newest_opset(node.domain).has_value();
+  return plain ? "" : "no runtime has it";
+}
 
 LoweredStep lower_step(const Model& model, size_t info, const LowerOptions& options) {
   if (options.opset && (*options.opset < kOldestLoweredOpset || *options.opset > inner_opset())) {
@@ -100,6 +122,7 @@ LoweredStep lower_step(const Model& model, size_t info, const LowerOptions& opti
   Model step = join_step(model, info);
   replace_gradients(step);
   PlainStep plain = state_as_inputs(step, model);
+  settle_conditions(plain.model);
   write_in_standard_operators(plain.model);
   clean(plain.model);
 

@@ -25,6 +25,9 @@ struct LoweredStep {
   std::vector<std::string> notes;
 };
 
+/// Why a node cannot be in a lowered step; empty where it can.
+std::string refused_by_runtimes(const Node& node);
+
 /// One training step in operators of the standard alone, backward included, for any runtime. State
 /// is given as inputs (with the model's values as defaults) and comes out as `<name>.next`; the
 /// other outputs of the step (the loss, the predictions) keep their names. Throws an Error where

@@ -22,16 +22,6 @@ const Schema* schema_of(const std::string& op, int64_t opset) {
   return onnx::OpSchemaRegistry::Schema(op, static_cast<int>(opset));
 }
 
-/// Why an opset can't have a node, in whatever form; empty where it can.
-std::string refused_by_opset(const Node& node, int64_t opset) {
-  if (!node.domain.empty() || schema_of(node.op, opset)) return "";
-  const Schema* schema = schema_of(node.op, newest_opset("").value());
-  if (!schema) return "the standard does not know it";
-  int first = schema->since_version();
-  while (const Schema* before = schema_of(node.op, first - 1)) first = before->since_version();
-  return fmt::format("it exists since opset {}", first);
-}
-
 bool is_same_form(std::string_view op, int older, int newer) {
   return std::ranges::any_of(same_forms(), [&](const SameForms& forms) {
     const auto at = std::ranges::find(forms.versions, older);
@@ -153,6 +143,15 @@ constexpr IrVersion kIrVersions[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11},
 
 }  // namespace
 
+std::string refused_by_opset(const Node& node, int64_t opset) {
+  if (!node.domain.empty() || schema_of(node.op, opset)) return "";
+  const Schema* schema = schema_of(node.op, newest_opset("").value());
+  if (!schema) return "the standard does not know it";
+  int first = schema->since_version();
+  while (const Schema* before = schema_of(node.op, first - 1)) first = before->since_version();
+  return fmt::format("it exists since opset {}", first);
+}
+
 int64_t first_ir_version(int64_t opset) {
   for (const auto& [first_opset, ir_version] : kIrVersions) {
     if (opset >= first_opset) return ir_version;
@@ -162,12 +161,11 @@ int64_t first_ir_version(int64_t opset) {
 
 std::vector<std::string> write_in_opset(Model& model, int64_t opset) {
   const auto refuses = [&](const Node& node) { return refused_by_opset(node, opset); };
-  try {
-    legalize(model, {.name = fmt::format("opset {}", opset), .refuses = refuses});
-  } catch (const Error& error) {
-    return {error.what()};
-  }
   std::vector<std::string> complaints;
+  for (const RefusedNodes& refused : try_legalize(model, refuses)) {
+    complaints.push_back(to_string(refused));
+  }
+  if (!complaints.empty()) return complaints;
   Names names(model);
   write_in_opset(*model.graph, opset, names, complaints);
   model.ir_version = first_ir_version(opset);

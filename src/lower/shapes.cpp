@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "onward/error.h"
+#include "ops/op_def.h"
 #include "ops/window.h"
 
 namespace onward {
@@ -23,8 +24,7 @@ std::optional<std::vector<int64_t>> settled(const Value& result) {
 }
 
 bool covers_its_input(const Node& node) {
-  const bool has_windows = node.op == "Conv" || node.op == "MaxPool" || node.op == "AveragePool";
-  return has_windows && node.domain.empty() && node.string_or("auto_pad", "").starts_with("SAME");
+  return has_traits(node, kWindows) && node.string_or("auto_pad", "").starts_with("SAME");
 }
 
 /// The sizes of a value behind the first two dimensions, where all are known.
@@ -81,6 +81,8 @@ void settle_shapes(PassContext& c) {
     if (node->op != "Reshape" || !node->domain.empty()) continue;
     const auto dims = settled(*node->output(0));
     if (!dims) continue;
+    const Tensor* known = c.constant(node->input(1));
+    if (known && known->integers() == *dims && !node->attribute("allowzero")) continue;
     const Tensor shape = Tensor::of<int64_t>({static_cast<int64_t>(dims->size())}, *dims);
     Value* constant =
         c.graph.add_initializer(c.names.fresh(node->output(0)->name() + "_shape"), shape);

@@ -15,6 +15,9 @@ RANDOM = {"Dropout in training", "Dropout of the default ratio"}
 # The evaluator refuses a Dropout whose ratio is left out.
 NOT_IN_REFERENCE = {"Dropout of the default ratio"}
 
+# ONNX Runtime refuses to slice a tensor that has no slices.
+NOT_IN_RUNTIME = {"Scan of nothing"}
+
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
@@ -81,6 +84,8 @@ def test_values_by_reference(cases):
 def test_values_by_onnx_runtime(cases):
     wrong = []
     for case in cases:
+        if case["name"] in NOT_IN_RUNTIME:
+            continue
         feeds = {name: value.astype(np.float32) if value.dtype == np.float64 else value
                  for name, value in case["feeds"].items()}
         try:

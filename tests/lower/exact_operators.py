@@ -2,9 +2,15 @@
 
 import itertools
 import math
+import pathlib
+import sys
 
 import numpy as np
 from onnx.reference.op_run import OpRun
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "ops"))
+from exact_control_flow import CONTROL_FLOW  # noqa: E402
+from exact_recurrent import RECURRENT  # noqa: E402
 
 
 class ConvTranspose(OpRun):
@@ -50,6 +56,15 @@ class Gelu(OpRun):
         if approximate == "tanh":
             return (0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),)
         return (0.5 * x * (1 + np.vectorize(math.erf, otypes=[x.dtype])(x / math.sqrt(2))),)
+
+
+class HardSwish(OpRun):
+    """The evaluator's own computes with 1/6 in float32."""
+
+    op_domain = ""
+
+    def _run(self, x):
+        return (x * np.clip(x + 3, 0, 6) / 6,)
 
 
 class MaxPool(OpRun):
@@ -120,4 +135,4 @@ class Slice(OpRun):
         return (x[tuple(where)],)
 
 
-EXACT_OPERATORS = [ConvTranspose, Erf, Gelu, MaxPool, Pad, Slice]
+EXACT_OPERATORS = [ConvTranspose, Erf, Gelu, HardSwish, MaxPool, Pad, Slice, *CONTROL_FLOW, *RECURRENT]

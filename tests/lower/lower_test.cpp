@@ -207,7 +207,7 @@ const RefusalCase kRefusals[] = {
 model (float[2] x) => (float[2] y) <float[2] a = {1, 2}> { y = mine.Odd(x) }
 training_info { algorithm step () => (float[2] c) { c = Neg(y) } update_binding { a <- c } })",
      {},
-     "mine.Odd (node 'y')"},
+     "mine.Odd"},
     {"an output of the name of state's next",
      header() + R"(
 model (float[2] x) => (float[2] "a.next") <float[2] a = {1, 2}> { "a.next" = Neg(x) }
@@ -222,14 +222,17 @@ training_info { algorithm step () => (float loss, float[2,3,3] c) {
   d = ai.onnx.preview.training.Gradient<xs = ["w"], zs = ["x"], y = "loss">(w, x)
   c = Sub(w, d) } update_binding { w <- c } })",
      {},
-     "the rank of 'x' must be known"},
+     "the rank of 'x' must be known\n"
+     "declare the shapes of the model's inputs, with names for sizes that are open"},
     {"an operator that is younger",
      header(20) + R"(
 model (float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,2,2,2] a = {0, 1, 0, 0, 1, 0, 1, 1}> {
   y = GridSample(x, a) }
 training_info { algorithm step () => (float[1,2,2,2] c) { c = Neg(a) } update_binding { a <- c } })",
      {.opset = 15},
-     "GridSample (node 'y'): it exists since opset 16"},
+     "the step cannot be written in opset 15:\n"
+     "  node 'y' (GridSample): it exists since opset 16\n"
+     "opset 20 can express it"},
 };
 
 TEST(LowerStep, RefusesWithAReason) {

@@ -32,12 +32,17 @@ def write(path, array):
     path.write_bytes(numpy_helper.from_array(np.asarray(array)).SerializeToString())
 
 
-def nodes_of(graph):
+def graphs_of(graph):
+    yield graph
     for node in graph.node:
-        yield node
         for attribute in node.attribute:
             for subgraph in [attribute.g, *attribute.graphs]:
-                yield from nodes_of(subgraph)
+                yield from graphs_of(subgraph)
+
+
+def nodes_of(graph):
+    for each in graphs_of(graph):
+        yield from each.node
 
 
 def run_by_reference(model, feeds):
@@ -59,15 +64,22 @@ def in_float32(model):
         if tensor.data_type == onnx.TensorProto.DOUBLE:
             tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float32), tensor.name))
 
-    for tensor in model.graph.initializer:
-        narrow(tensor)
-    for value in [*model.graph.input, *model.graph.output, *model.graph.value_info]:
-        if value.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE:
-            value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    def narrow_type(kind):
+        for tensor in (kind.tensor_type, kind.sequence_type.elem_type.tensor_type, kind.optional_type.elem_type.tensor_type):
+            if tensor.elem_type == onnx.TensorProto.DOUBLE:
+                tensor.elem_type = onnx.TensorProto.FLOAT
+
+    for graph in graphs_of(model.graph):
+        for tensor in graph.initializer:
+            narrow(tensor)
+        for value in [*graph.input, *graph.output, *graph.value_info]:
+            narrow_type(value.type)
     for node in nodes_of(model.graph):
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.TENSOR:
                 narrow(attribute.t)
+            if attribute.type == onnx.AttributeProto.TYPE_PROTO:
+                narrow_type(attribute.tp)
             if attribute.name in ("to", "dtype") and attribute.i == onnx.TensorProto.DOUBLE:
                 attribute.i = onnx.TensorProto.FLOAT
     return model
@@ -79,7 +91,13 @@ def lower(model, out, *options):
     return onnx.load(out)
 
 
-def compare_steps(file, batches, folder):
+def infos_of(file):
+    if file.suffix == ".onnxtxt":
+        return file.read_text().count("training_info {")
+    return len(onnx.load(file).training_info)
+
+
+def compare_steps(file, batches, folder, *options):
     """Trains on the batches, with Onward and with the lowered steps of each training info in ONNX
     Runtime: every output and every state of every step must be the same. Gives the last state."""
     for step, feeds in enumerate(batches):
@@ -89,8 +107,8 @@ def compare_steps(file, batches, folder):
     tool("steps", file, folder, len(batches))
 
     sessions = []
-    for info in range(len(onnx.load(file).training_info)):
-        model = lower(file, folder / f"step{info}.onnx", "--info", info)
+    for info in range(infos_of(file)):
+        model = lower(file, folder / f"step{info}.onnx", "--info", info, *options)
         onnx.checker.check_model(model, full_check=True)
         assert {node.domain for node in nodes_of(model.graph)} <= STANDARD_DOMAINS
         sessions.append((session(model), {value.name for value in model.graph.input}))

@@ -106,7 +106,7 @@ TEST(WriteInOpset, SaysTheSame) {
 
 constexpr FormCase kRefused[] = {
     {"a new operator", 15, "(float[1,1,2,2] x, float[1,2,2,2] g) => (y)", "y = GridSample(x, g)",
-     "GridSample (node 'y'): it exists since opset 16"},
+     "node 'y' (GridSample): it exists since opset 16"},
     {"a new operator of unknown rank", 16, "(float[] x, float[3] s) => (y)",
      "y = LayerNormalization<axis = 1>(x, s)", "its axes are computed"},
     {"computed axes", 17, "(float[2,3] x, int64[1] a) => (y)", "y = ReduceMean(x, a)",

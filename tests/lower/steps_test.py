@@ -26,6 +26,7 @@ EXAMPLES = [
     ("logistic", 20, lambda: {"x": floats(16, 64), "label": labels(16, 10)}),
     ("initialized", 20, lambda: {"x": floats(8, 20), "label": labels(8, 5)}),
     ("cnn", 50, lambda: {"image": floats(8, 1, 28, 28), "label": labels(8, 10)}),
+    ("loss-subgraph", 10, lambda: {"x": floats(5, 8), "label": floats(5, 1), "robust": np.array(RANDOM.random() < 0.5)}),
     ("gan", 20, lambda: {"noise": floats(16, 8), "real": floats(16, 2)}),
     ("bound-input", 5, lambda: {}),
 ]
@@ -78,9 +79,11 @@ def test_refusals(tmp_path):
         assert result.returncode == 1
         assert words in result.stderr
         assert not (tmp_path / "out.onnx").exists()
-    lowered.onward("example", "loss-subgraph", "-o", file)
-    result = lowered.onward("lower", file, "-o", tmp_path / "out.onnx")
-    assert result.returncode == 1 and "no gradient is known for If (node 'loss')" in result.stderr
+    text = (lowered.ROOT / "examples/training/linear.onnxtxt").read_text()
+    scaled = text.replace("y = Add(xw, b)", "sum = Add(xw, b)\n  y = ai.onnx.ml.Scaler<offset = [0.0], scale = [1.0]>(sum)")
+    (tmp_path / "scaled.onnxtxt").write_text(scaled.replace('"" : ', '"ai.onnx.ml" : 3, "" : '))
+    result = lowered.onward("lower", tmp_path / "scaled.onnxtxt", "-o", tmp_path / "out.onnx")
+    assert result.returncode == 1 and "no gradient is known for Scaler (node 'y')" in result.stderr
 
 
 def test_documented_loop(tmp_path):
