@@ -14,9 +14,9 @@ int main(int argc, char** argv) {
   }
   try {
     using namespace onward;
-    Trainer trainer(prepare(load(argv[1]),
-                            {.loss = LossKind::softmax_cross_entropy,
-                             .optimizer = default_settings(OptimizerKind::adam, Formula::torch)}));
+    Trainer trainer(prepare(
+        load(argv[1]),
+        {.loss = "softmax_cross_entropy", .optimizer = default_settings("adam", Formula::torch)}));
     const Feeds feeds(open_dataset(argv[2]), input_slots(trainer.model()));
     for (uint64_t epoch = 0; epoch < 3; ++epoch) {
       double loss = 0, batches = 0;

@@ -1,13 +1,19 @@
 """Keras's activation functions in ONNX's operators, as they are computed on TensorFlow."""
 
+import inspect
+
 import keras
 import numpy
 
 import onward
+from onward._activations import ACTIVATIONS as ONE_OPERATOR
 
 
-def _plain(op, **attributes):
-    return lambda g, x, name: g.node(op, [x], name, **attributes)
+def _with_defaults(row):
+    """A function of keras.activations, by what its settings are where nobody gives them."""
+    parameters = inspect.signature(getattr(keras.activations, row.keras)).parameters
+    attributes = {attribute: parameters[setting].default for setting, attribute in row.settings}
+    return lambda g, x, name: g.node(row.op, [x], name, **attributes)
 
 
 # Where a function has a kink, what is written has TensorFlow's derivative, whatever rule an operator of ONNX that
@@ -35,10 +41,6 @@ def _silu(g, x, name):
     return g.node("Mul", [x, g.node("Sigmoid", [x], f"{name}_gate")], name)
 
 
-def _hard_silu(g, x, name):
-    return g.node("Mul", [x, _hard_sigmoid(g, x, f"{name}_gate")], name)
-
-
 def _gelu(g, x, name):
     if g.dtype == "float32":
         return g.node("Gelu", [x], name)
@@ -62,9 +64,8 @@ def elu(g, x, name, alpha=1.0):
 
 a = keras.activations
 ACTIVATIONS = {
-    a.relu: _plain("Relu"), a.sigmoid: _plain("Sigmoid"), a.tanh: _plain("Tanh"), a.softplus: _plain("Softplus"),
-    a.exponential: _plain("Exp"), a.relu6: relu6, a.hard_sigmoid: _hard_sigmoid, a.hard_silu: _hard_silu,
-    a.silu: _silu, a.gelu: _gelu, a.elu: elu, a.leaky_relu: _plain("LeakyRelu", alpha=0.2),
+    **{getattr(a, row.keras): _with_defaults(row) for row in ONE_OPERATOR if row.keras},
+    a.relu6: relu6, a.hard_sigmoid: _hard_sigmoid, a.silu: _silu, a.gelu: _gelu, a.elu: elu,
 }
 ALONG_AXIS = {a.softmax: "Softmax", a.log_softmax: "LogSoftmax"}
 

@@ -7,6 +7,7 @@ import keras
 import numpy
 
 import onward
+from onward._activations import ACTIVATIONS
 from onward._importing import warn_if_rounded
 from onward._keras_activations import activate, at_most, elu, relu6, softmax
 from onward._keras_graph import Tensor
@@ -301,9 +302,12 @@ def _relu(g, call):
     return g.map([call.x], write)
 
 
-def _leaky_relu(g, call):
-    slope = float(call.settings["negative_slope"])  # TensorFlow has it as an attribute of float32 too
-    return g.map([call.x], lambda x: g.node("LeakyRelu", [x], call.name, alpha=slope))
+def _one_operator(row):
+    def activation(g, call):
+        # TensorFlow has numbers as attributes of float32 too.
+        attributes = {attribute: float(call.settings[setting]) for setting, attribute in row.settings}
+        return g.map([call.x], lambda x: g.node(row.op, [x], call.name, **attributes))
+    return activation
 
 
 def _elu(g, call):
@@ -329,10 +333,11 @@ def _rescaling(g, call):
 LAYERS = {
     L.Activation: _activation, L.Add: merge("Add"), L.Average: average, L.BatchNormalization: _batch_norm,
     L.Concatenate: concatenate, L.Dense: _dense, L.Dropout: _dropout, L.ELU: _elu, L.Embedding: _embedding,
-    L.Flatten: flatten, L.Identity: _identity, L.LayerNormalization: _layer_norm, L.LeakyReLU: _leaky_relu,
+    L.Flatten: flatten, L.Identity: _identity, L.LayerNormalization: _layer_norm,
     L.Maximum: extreme("Max"), L.Minimum: extreme("Min"), L.Multiply: merge("Mul"), L.PReLU: _prelu,
     L.Permute: permute, L.ReLU: _relu, L.RepeatVector: repeat_vector, L.Rescaling: _rescaling,
     L.Reshape: reshape, L.Softmax: _softmax, L.Subtract: merge("Sub"),
+    **{getattr(L, row.layer): _one_operator(row) for row in ACTIVATIONS if row.layer},
     **dict.fromkeys([L.Conv1D, L.Conv2D, L.Conv3D], _conv),
     **dict.fromkeys([L.DepthwiseConv1D, L.DepthwiseConv2D], _depthwise_conv),
     **dict.fromkeys([L.SeparableConv1D, L.SeparableConv2D], _separable_conv),

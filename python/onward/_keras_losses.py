@@ -3,6 +3,7 @@
 import keras
 
 import onward
+from onward import _core
 from onward._importing import loss_model
 from onward._keras_settings import Settings
 
@@ -24,7 +25,7 @@ class _Reading:
 
     def __init__(self, graph, result, loss, from_logits):
         self.graph, self.reduction = graph, loss.reduction
-        self.through = result.logits is not None and type(loss) is not keras.losses.MeanSquaredError
+        self.through = result.logits is not None and READS_LOGITS[type(loss)]
         self.is_logits = from_logits or self.through
         self.tensor = result.logits if self.through else result
 
@@ -133,12 +134,23 @@ def _squared_error(s, read):
                       "int64[1] last = {{-1}}")
 
 
+def _plain(name):
+    """A loss of the table, which has no setting but its reduction."""
+    def plain(s, read):
+        if read.reduction == "sum":  # of means over the last dimension
+            s.refuse("reduction", "sum")
+        return name
+    return plain
+
+
+# The table is src/recipe/loss_table.cpp; a categorical cross entropy is none of its rows.
 k = keras.losses
-LOSSES = {k.SparseCategoricalCrossentropy: _sparse, k.CategoricalCrossentropy: _categorical,
-          k.BinaryCrossentropy: _binary, k.MeanSquaredError: _squared_error}
-FUNCTIONS = {k.sparse_categorical_crossentropy: k.SparseCategoricalCrossentropy,
-             k.categorical_crossentropy: k.CategoricalCrossentropy, k.binary_crossentropy: k.BinaryCrossentropy,
-             k.mean_squared_error: k.MeanSquaredError}
+_ROWS = [(getattr(k, row["keras"][0]), getattr(k, row["keras"][1]), row) for row in _core._loss_table()]
+READS_LOGITS = {kind: row["reads_logits"] for kind, _, row in _ROWS} | {k.CategoricalCrossentropy: True}
+FUNCTIONS = {function: kind for kind, function, _ in _ROWS} | {k.categorical_crossentropy: k.CategoricalCrossentropy}
+LOSSES = {kind: _plain(row["name"]) for kind, _, row in _ROWS} | {
+    k.SparseCategoricalCrossentropy: _sparse, k.CategoricalCrossentropy: _categorical, k.BinaryCrossentropy: _binary,
+    k.MeanSquaredError: _squared_error}
 
 
 def loss_of(model, graph, result):

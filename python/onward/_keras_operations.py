@@ -1,18 +1,20 @@
 """Operations of keras.ops and of Python (x + y, 0.5 * x) between the layers of a Functional model."""
 
 import numbers
+import operator
 
+from keras.src import ops
 from keras.src.ops import nn, numpy
 
 import onward
+from onward._activations import ACTIVATIONS
 from onward._keras_graph import Tensor
 from onward._keras_shapes import written_extreme
 
 _BINARY = {numpy.Add: "Add", numpy.Subtract: "Sub", numpy.Multiply: "Mul", numpy.Divide: "Div",
            numpy.TrueDivide: "Div"}
 _EXTREME = {numpy.Maximum: "Max", numpy.Minimum: "Min"}
-_UNARY = {numpy.Absolute: "Abs", numpy.Exp: "Exp", numpy.Log: "Log", numpy.Negative: "Neg", numpy.Sqrt: "Sqrt",
-          numpy.Tanh: "Tanh", nn.Relu: "Relu", nn.Sigmoid: "Sigmoid", nn.Softplus: "Softplus"}
+_UNARY = {operator.attrgetter(row.operation)(ops): row for row in ACTIVATIONS if row.operation}
 OPERATIONS = {**_BINARY, **_EXTREME, **_UNARY, numpy.Square: None, nn.Silu: None}
 
 
@@ -35,7 +37,11 @@ def write_operation(g, operation, arguments, shape, what):
             return g.node("Mul", [*inputs, g.node("Sigmoid", inputs, f"{name}_gate")], name)
         if kind in _EXTREME:
             return written_extreme(g, _EXTREME[kind], *inputs, name)
-        return g.node(OPERATIONS[kind], inputs, name)
+        if kind in _UNARY:
+            # TensorFlow has numbers as attributes of float32 too.
+            attributes = {attribute: float(getattr(operation, setting)) for setting, attribute in _UNARY[kind].settings}
+            return g.node(_UNARY[kind].op, inputs, name, **attributes)
+        return g.node(_BINARY[kind], inputs, name)
 
     made = g.map(tensors, write, shape)
     if kind is nn.Sigmoid:

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 import onward
+from onward import _core
 
 WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
-LOSS_FUNCTIONS = {nn.functional.cross_entropy: "CrossEntropyLoss", nn.functional.nll_loss: "NLLLoss",
-                  nn.functional.mse_loss: "MSELoss",
-                  nn.functional.binary_cross_entropy_with_logits: "BCEWithLogitsLoss"}
+LOSS_FUNCTIONS = {nn.functional.nll_loss: "NLLLoss"} | {
+    getattr(nn.functional, function): kind for kind, function in (row["torch"] for row in _core._loss_table())}
 USAGE = "export(module, torch.nn.CrossEntropyLoss(), optimizer, (images,))"
 
 

@@ -1,9 +1,12 @@
 """PyTorch's losses as onward.prepare takes them."""
 
+import inspect
+
 import onnx
 from torch import nn
 
 import onward
+from onward import _core
 from onward._importing import loss_model
 from onward._torch_graph import fresh_name, names_in
 
@@ -42,8 +45,8 @@ def _classes(op):
         if getattr(loss, "label_smoothing", 0):
             raise onward.Error(f"{type(loss).__name__} with label_smoothing={loss.label_smoothing} can't be exported: make "
                                "it without")
-        if op == "SoftmaxCrossEntropyLoss" and loss.weight is None and loss.reduction == "mean":
-            return {"loss": "softmax_cross_entropy", "ignore_index": loss.ignore_index}
+        if op == "SoftmaxCrossEntropyLoss" and loss.weight is None:
+            return {**_by_name(loss), "ignore_index": loss.ignore_index}
         input_, initializer = _class_weights(loss.weight)
         return reader.loss("int64", reader.dims[:1] + reader.dims[2:],
                            f'loss = {op}<ignore_index = {loss.ignore_index}, reduction = "{loss.reduction}">'
@@ -51,30 +54,23 @@ def _classes(op):
     return classes
 
 
-def _squared_error(loss, reader):
-    if loss.reduction == "mean":
-        return {"loss": "mse"}
-    return reader.loss("{dtype}", reader.dims, f"difference = Sub({reader.name}, {reader.label})  "
-                                               "squares = Mul(difference, difference)  "
-                                               "loss = ReduceSum<keepdims = 0>(squares)")
+def _by_name(loss):
+    return {"loss": NAMES[type(loss)], "reduction": loss.reduction}
 
 
-def _binary(loss, reader):
-    for name in ("weight", "pos_weight"):
-        if getattr(loss, name) is not None:
-            raise onward.Error(f"BCEWithLogitsLoss with {name} can't be exported: make it without")
-    if loss.reduction == "mean":
-        return {"loss": "bce_with_logits"}
-    # max(x, 0) - x z + log(1 + exp(-|x|)), which no large x overflows; by (x + |x|) / 2 the slope at 0 is 1/2 - z
-    return reader.loss("{dtype}", reader.dims, f"size = Abs({reader.name})  minus = Neg(size)  tail = Softplus(minus)  "
-                                               f"both = Add({reader.name}, size)  positive = Mul(both, half)  "
-                                               f"product = Mul({reader.name}, {reader.label})  "
-                                               "rest = Sub(positive, product)  losses = Add(rest, tail)  "
-                                               "loss = ReduceSum<keepdims = 0>(losses)", "{dtype} half = {{0.5}}")
+def _plain(loss, _):
+    """A loss of the table, which has no setting but its reduction."""
+    for name in inspect.signature(type(loss)).parameters:
+        # The first two are old words for the third.
+        if name not in ("size_average", "reduce", "reduction") and getattr(loss, name, None) is not None:
+            raise onward.Error(f"{type(loss).__name__} with {name} can't be exported: make it without")
+    return _by_name(loss)
 
 
-LOSSES = {nn.CrossEntropyLoss: _classes("SoftmaxCrossEntropyLoss"), nn.NLLLoss: _classes("NegativeLogLikelihoodLoss"),
-          nn.MSELoss: _squared_error, nn.BCEWithLogitsLoss: _binary}
+# The table is src/recipe/loss_table.cpp.
+NAMES = {getattr(nn, row["torch"][0]): row["name"] for row in _core._loss_table()}
+LOSSES = dict.fromkeys(NAMES, _plain) | {nn.CrossEntropyLoss: _classes("SoftmaxCrossEntropyLoss"),
+                                         nn.NLLLoss: _classes("NegativeLogLikelihoodLoss")}
 
 
 def loss_of(loss, proto):

@@ -6,6 +6,7 @@ import numpy
 import torch
 
 import onward
+from onward._optimizers import Optimizers
 
 
 def _same_in_all_groups(optimizer):
@@ -20,37 +21,9 @@ def _same_in_all_groups(optimizer):
     return {key: value.item() if isinstance(value, torch.Tensor) else value for key, value in first.items()}
 
 
-def _refuse_settings(kind, settings, *names):
-    for name in names:
-        if settings.get(name):
-            raise onward.Error(f"{kind} with {name}={settings[name]} can't be exported: make the optimizer without it")
-
-
-def _sgd(settings):
-    momentum = settings["momentum"]
-    kind = "nesterov" if settings["nesterov"] else "momentum" if momentum else "sgd"
-    # Without momentum nothing is dampened, and PyTorch allows no dampening with Nesterov's.
-    numbers = {"sgd": (), "momentum": ("momentum", "dampening"), "nesterov": ("momentum",)}[kind]
-    return {"optimizer": kind, "weight_decay": settings["weight_decay"], **{name: settings[name] for name in numbers}}
-
-
-def _adam(kind):
-    def adam(settings):
-        decoupled = settings.get("decoupled_weight_decay") or kind == "adamw"
-        beta1, beta2 = settings["betas"]
-        return {"optimizer": "adamw" if decoupled else "adam", "beta1": float(beta1), "beta2": float(beta2),
-                "epsilon": settings["eps"], "weight_decay": settings["weight_decay"]}
-    return adam
-
-
-def _adagrad(settings):
-    return {"optimizer": "adagrad", "rate_decay": settings["lr_decay"], "epsilon": settings["eps"],
-            "weight_decay": settings["weight_decay"],
-            "initial_accumulator": settings["initial_accumulator_value"]}
-
-
-OPTIMIZERS = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam("adam"), torch.optim.AdamW: _adam("adamw"),
-              torch.optim.Adagrad: _adagrad}
+OPTIMIZERS = Optimizers("torch", torch.optim)
+# How a step is computed, not what.
+MEANS = ("foreach", "fused", "capturable", "differentiable")
 
 
 def _lowers_on_plateaus(optimizer):
@@ -62,11 +35,12 @@ def _lowers_on_plateaus(optimizer):
 def optimizer_settings(optimizer):
     """What onward.prepare is told of the optimizer."""
     kind = type(optimizer)
-    if kind not in OPTIMIZERS:
-        names = ", ".join(sorted(each.__name__ for each in OPTIMIZERS))
+    if kind not in OPTIMIZERS.classes:
+        names = ", ".join(OPTIMIZERS.classes.values())
         raise onward.Error(f"the optimizer {kind.__name__} can't be exported: it may be {names}")
-    settings = _same_in_all_groups(optimizer)
-    _refuse_settings(kind.__name__, settings, "amsgrad", "maximize")
+    row, settings, rest = OPTIMIZERS.find(kind, _same_in_all_groups(optimizer), MEANS)
+    for name, value in rest.items():
+        raise onward.Error(f"{kind.__name__} with {name}={value} can't be exported: make the optimizer without it")
     if _lowers_on_plateaus(optimizer):
         raise onward.Error(f"ReduceLROnPlateau drives the optimizer {kind.__name__}, and can't be exported: delete the scheduler "
                            "to go on with the rate as it is now, and set it before a step by "
@@ -79,7 +53,7 @@ def optimizer_settings(optimizer):
         raise onward.Error(f"the optimizer {kind.__name__} has a step of its own, which can't be exported")
     if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
         raise onward.Error(f"the optimizer {kind.__name__} has hooks, which an ONNX model can't call")
-    return {"learning_rate": float(settings["lr"]), **OPTIMIZERS[kind](settings)}
+    return {"optimizer": row["name"], **settings}
 
 
 def trained_parameters(model, optimizer):

@@ -3,6 +3,7 @@
 import torch
 
 import onward
+from onward._activations import ACTIVATIONS
 from onward._importing import is_float32, refuse, warn_if_rounded
 
 aten = torch.ops.aten
@@ -19,12 +20,13 @@ NUMBER = _Numbers()
 # the exporter to ONNX drops them, or no gradient of ours follows them.
 FUNCTIONS = {
     **dict.fromkeys("""
-        _assert_tensor_metadata abs amax batch_norm bmm cat chunk clone contiguous conv1d conv2d conv3d dropout eq erf
-        exp expand expand_as flatten gelu gt hardtanh index_select layer_norm leaky_relu lift_fresh_copy linear log
-        logical_and logical_not logical_or lt matmul max_pool1d max_pool2d max_pool3d maximum minimum mm mul narrow neg
-        numpy_T ones_like permute pow reciprocal relu relu6 reshape rms_norm rsqrt select sigmoid silu slice split
-        split_with_sizes sqrt squeeze stack sym_size t tanh to transpose unflatten unsqueeze view where zeros_like
+        _assert_tensor_metadata amax batch_norm bmm cat chunk clone contiguous conv1d conv2d conv3d dropout eq expand
+        expand_as flatten gt hardtanh index_select layer_norm lift_fresh_copy linear logical_and logical_not logical_or
+        lt matmul max_pool1d max_pool2d max_pool3d maximum minimum mm mul narrow numpy_T ones_like permute pow relu6
+        reshape rms_norm rsqrt select silu slice split split_with_sizes squeeze stack sym_size t to transpose unflatten
+        unsqueeze view where zeros_like
     """.split(), {}),
+    **{each.torch: {} for each in ACTIVATIONS if each.torch},
     "add": {"alpha": (1,)}, "sub": {"alpha": (1,)}, "rsub": {"alpha": (1,)},
     "addmm": {"alpha": (1,), "beta": (1,)},
     **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), {"divisor_override": (None,)}),

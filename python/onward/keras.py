@@ -17,14 +17,15 @@ import onward
 from onward._keras_losses import loss_of
 from onward._keras_settings import Settings
 from onward._keras_walk import Walk, is_model, layers_of
+from onward._optimizers import Optimizers
 
 
 def export(model, path=None):
     """Gives an onward.Model that trains as the compiled `model` does; writes it to `path` too, where one is given.
 
     model: Sequential or Functional, compiled with one loss (SparseCategoricalCrossentropy,
-    CategoricalCrossentropy, BinaryCrossentropy or MeanSquaredError) and SGD, Adam, AdamW or Adagrad, whose state
-    comes along; or the path of such a model in a .keras file.
+    CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError or MeanAbsoluteError) and SGD, Adam, AdamW, Adagrad or
+    RMSprop, whose state comes along; or the path of such a model in a .keras file.
 
     A step takes the target as `label` and gives `loss`; the optimizer's state has `learning_rate` and
     `iterations`. Where an input of the model has such a name already, ours has a number at its end:
@@ -103,7 +104,7 @@ def _refuse_methods(model):
 
 def _refuse_rows(model):
     """Gradients of embeddings come row by row; Keras on TensorFlow squares them before it sums them."""
-    if isinstance(model.optimizer, keras.optimizers.SGD):
+    if type(model.optimizer) not in OPTIMIZERS.classes or not _row(model.optimizer)[0]["squares_gradients"]:
         return
     for layer in layers_of(model):
         if isinstance(layer, keras.layers.Embedding) and layer.embeddings.trainable:
@@ -129,55 +130,32 @@ def _norm_settings(walk):
 
 # ---- the optimizer
 
-def _sgd(s):
-    momentum, nesterov = float(s["momentum"]), s["nesterov"]
-    if nesterov and not momentum:
-        return {"optimizer": "sgd"}
-    kind = "nesterov" if nesterov else "momentum" if momentum else "sgd"
-    return {"optimizer": kind, **({"momentum": momentum} if momentum else {})}
+OPTIMIZERS = Optimizers("keras", keras.optimizers)
+# What the base class has besides what the table tells; use_ema itself must be off.
+BASE = ("name", "ema_momentum", "ema_overwrite_frequency")
 
 
-def _adam(kind):
-    return lambda s: {"optimizer": kind, "beta1": float(s["beta_1"]), "beta2": float(s["beta_2"]),
-                      "epsilon": float(s["epsilon"])}
-
-
-def _adagrad(s):
-    return {"optimizer": "adagrad", "epsilon": float(s["epsilon"]),
-            "initial_accumulator": float(s["initial_accumulator_value"])}
-
-
-OPTIMIZERS = {keras.optimizers.SGD: _sgd, keras.optimizers.Adam: _adam("adam"), keras.optimizers.AdamW: _adam("adamw"),
-              keras.optimizers.Adagrad: _adagrad}
-# The names of slots in the exported model, and where each optimizer of Keras keeps its variables of that kind.
-SLOTS = {keras.optimizers.SGD: {"momentum": "momentums"},
-         keras.optimizers.Adam: {"momentum": "_momentums", "velocity": "_velocities"},
-         keras.optimizers.AdamW: {"momentum": "_momentums", "velocity": "_velocities"},
-         keras.optimizers.Adagrad: {"accumulator": "_accumulators"}}
+def _row(optimizer):
+    return OPTIMIZERS.find(type(optimizer), optimizer.get_config() | {"learning_rate": None}, BASE)
 
 
 def optimizer_settings(optimizer):
     """What onward.prepare is told of the optimizer."""
     kind = type(optimizer)
-    if kind not in OPTIMIZERS:
-        names = ", ".join(sorted(each.__name__ for each in OPTIMIZERS))
+    if kind not in OPTIMIZERS.classes:
+        names = ", ".join(OPTIMIZERS.classes.values())
         raise onward.Error(f"the optimizer {kind.__name__} can't be exported: compile with {names}")
-    config = optimizer.get_config()
-    settings = Settings(kind.__name__, config)
     if not isinstance(optimizer._learning_rate, keras.Variable):
         raise onward.Error(f"{kind.__name__} with a schedule for its learning_rate can't be exported: compile with a number, "
                            "and set the exported model's learning_rate between steps with Trainer.set_state")
-    settings.told("learning_rate")
-    told = OPTIMIZERS[kind](settings)
-    told["learning_rate"] = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
-    told["weight_decay"] = float(settings["weight_decay"] or 0)
+    row, settings, rest = _row(optimizer)
+    settings["learning_rate"] = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
     excluded = [getattr(optimizer, f"_exclude_from_weight_decay{each}", None) for each in ("", "_pattern")]
-    if told["weight_decay"] and any(excluded):
+    if settings["weight_decay"] and any(excluded):
         raise onward.Error(f"{kind.__name__} leaves variables out of the decay of weights, which can't be exported: compile with "
                            "an optimizer that decays all of them, or none")
-    settings.told("ema_momentum", "ema_overwrite_frequency")  # use_ema itself must be off
-    settings.finish()
-    return told
+    Settings(kind.__name__, rest).finish()
+    return {"optimizer": row["name"], **settings}
 
 
 def _trained(model, graph):
@@ -200,10 +178,11 @@ def _optimizer_state(optimizer, trained, training):
     if set(known) != {id(parameter.variable) for parameter in trained}:
         raise onward.Error(f"the optimizer was built for {len(known)} variables, the model trains {len(trained)} now: "
                            "compile it anew")
+    attributes = _row(optimizer)[0]["slots"]
     tensors = {}
     for parameter in trained:
         for slot, name in training.slots[parameter.name].items():
-            values = getattr(optimizer, SLOTS[type(optimizer)][slot])[known[id(parameter.variable)]]
+            values = getattr(optimizer, attributes[slot])[known[id(parameter.variable)]]
             tensors[name] = parameter.array(keras.ops.convert_to_numpy(values))
     if "step" in training.names:
         tensors[training.names["step"]] = numpy.array(int(optimizer.iterations), "int64")

@@ -37,8 +37,8 @@ def export(model, loss=None, optimizer=None, args=None, *, batch="N", **options)
     """Gives an onward.Model that trains as `optimizer` trains `model`.
 
     model: a module, or what torch.compile or DataParallel made of one.
-    loss: CrossEntropyLoss, NLLLoss, MSELoss or BCEWithLogitsLoss; a step takes the target as `label`.
-    optimizer: SGD, Adam, AdamW or Adagrad; its state, where it has any, comes along.
+    loss: CrossEntropyLoss, NLLLoss, MSELoss, L1Loss or BCEWithLogitsLoss; a step takes the target as `label`.
+    optimizer: SGD, Adam, AdamW, Adagrad or RMSprop; its state, where it has any, comes along.
     args: example inputs, a tuple or one tensor. Dimension 0 of each is of any size, named `batch`; with None
     all sizes are fixed. options: for torch.onnx.export, such as input_names or dynamic_shapes.
 

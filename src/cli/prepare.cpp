@@ -13,39 +13,41 @@
 #include "format/save.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
-#include "recipe/optimizer_numbers.h"
+#include "recipe/loss_def.h"
+#include "recipe/optimizer_def.h"
+#include "recipe/recipe.h"
 
 namespace onward::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A number that the user may leave to the optimizer's own default.
-struct Number {
-  const char* option;
-  const char* name;
-  const char* help;
+/// A setting of optimizers that the user may leave to the optimizer's own default.
+struct Setting {
+  std::string option;  // "--weight-decay"
+  std::string_view name;
+  std::string help;
+  double value = 0;
 };
 
-constexpr Number kNumbers[] = {
-    {"--lr", "learning_rate", "the learning rate"},
-    {"--weight-decay", "weight_decay", "how much weights shrink"},
-    {"--momentum", "momentum", "of momentum and nesterov"},
-    {"--dampening", "dampening", "of momentum, in torch's and onnx's formulas"},
-    {"--beta1", "beta1", "of adam and adamw"},
-    {"--beta2", "beta2", "of adam and adamw"},
-    {"--epsilon", "epsilon", "of adam, adamw and adagrad"},
-    {"--rate-decay", "rate_decay", "of adagrad, in torch's and onnx's formulas"},
-    {"--initial-accumulator", "initial_accumulator", "of adagrad"},
-};
+std::vector<Setting> setting_options() {
+  std::vector<Setting> options;
+  for (const SettingUse& each : optimizer_settings()) {
+    std::string option = fmt::format("--{}", each.name == "learning_rate" ? "lr" : each.name);
+    std::ranges::replace(option, '_', '-');
+    options.push_back({option, each.name, "of " + each.owners});
+  }
+  return options;
+}
 
 struct PrepareArguments {
   std::string model, out, loss, output;
   std::string optimizer = "adam", formula = "torch", batch_norm = "frozen";
-  std::string batch_variance = "biased", dropout = "on", keras_backend = "tensorflow";
-  double numbers[std::size(kNumbers)] = {};
+  std::string reduction = "mean", batch_variance = "biased", dropout = "on",
+              keras_backend = "tensorflow";
+  std::vector<Setting> settings = setting_options();
   double batch_momentum = 0;
-  std::vector<Argument> given;  // one for each number
+  std::vector<Argument> given;  // one for each setting
   std::vector<Argument> given_momentum, given_backend;
   std::vector<std::string> train, freeze;
   bool replace = false, force = false, json = false, full = false;
@@ -58,27 +60,24 @@ bool is_file(const std::string& loss) {
 Recipe recipe_from(const PrepareArguments& options) {
   Recipe recipe;
   if (is_file(options.loss)) {
-    recipe.loss = LossKind::custom;
+    recipe.loss = kCustomLoss;
     recipe.loss_graph = std::make_shared<const Model>(load(options.loss));
   } else {
-    recipe.loss = loss_kind(options.loss);
-    if (recipe.loss == LossKind::custom) {
-      throw Error("a custom loss is an ONNX file: --loss FILE.onnx");
-    }
+    if (!find_loss(options.loss)) throw Error("a custom loss is an ONNX file: --loss FILE.onnx");
+    recipe.loss = options.loss;
   }
   recipe.output = options.output;
-  recipe.optimizer =
-      default_settings(optimizer_kind(options.optimizer), formula_of(options.formula));
-  for (size_t i = 0; i < std::size(kNumbers); ++i) {
-    if (options.given[i].given()) {
-      set_number(recipe.optimizer, kNumbers[i].name, options.numbers[i]);
-    }
+  recipe.reduction = reduction_of(options.reduction);
+  recipe.optimizer = default_settings(options.optimizer, formula_of(options.formula));
+  for (size_t i = 0; i < options.settings.size(); ++i) {
+    const Setting& each = options.settings[i];
+    if (options.given[i].given()) recipe.optimizer.set(each.name, each.value);
   }
-  if (recipe.optimizer.formula != Formula::keras && options.given_backend[0].given()) {
+  if (recipe.optimizer.formula() != Formula::keras && options.given_backend[0].given()) {
     throw Error(
         "--keras-backend is of the formula of keras: give --formula keras, or leave it out");
   }
-  if (recipe.optimizer.formula == Formula::keras) {
+  if (recipe.optimizer.formula() == Formula::keras) {
     recipe.optimizer.float32_numbers = options.keras_backend == "tensorflow";
   }
   recipe.train = options.train;
@@ -184,15 +183,21 @@ void add_prepare(CommandLine& line) {
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
   command.option("-o,--out", &options->out, "the training file to write").required();
   command
-      .option("--loss", &options->loss,
-              "softmax_cross_entropy, mse, bce_with_logits, or an ONNX file whose inputs are named "
-              "like the model's outputs, and labels, and whose output is the loss")
+      .option(
+          "--loss", &options->loss,
+          fmt::format("{}, or an ONNX file whose inputs are named like the model's outputs, and "
+                      "labels, and whose output is the loss",
+                      fmt::join(loss_names(), ", ")))
       .value_name("NAME|FILE")
       .required();
   command.option("--output", &options->output, "the model's output that the loss reads")
       .value_name("NAME");
+  command.option("--reduction", &options->reduction, "what is taken of the losses of all elements")
+      .choices({"mean", "sum"});
+  const auto names = optimizer_names();
+  const std::vector<std::string> optimizers(names.begin(), names.end());
   command.option("--optimizer", &options->optimizer, "how parameters are updated")
-      .choices({"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad"});
+      .choices(optimizers);
   command
       .option("--formula", &options->formula,
               "whose: torch and keras exactly as these frameworks compute it, in plain operators; "
@@ -204,9 +209,8 @@ void add_prepare(CommandLine& line) {
                   "of the formula of keras: on TensorFlow it rounds its numbers to float32, which "
                   "models of float64 notice")
           .choices({"tensorflow", "jax", "torch"}));
-  for (size_t i = 0; i < std::size(kNumbers); ++i) {
-    options->given.push_back(
-        command.number(kNumbers[i].option, &options->numbers[i], kNumbers[i].help));
+  for (Setting& each : options->settings) {
+    options->given.push_back(command.number(each.option, &each.value, each.help));
   }
   command.option("--train", &options->train, "train what matches, whatever its role (* and ?)")
       .value_name("PATTERN");

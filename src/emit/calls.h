@@ -27,18 +27,10 @@ struct Cell {
   std::string_view gap = {};
 };
 
-/// What an operator does to images whose channels were brought to the end.
-enum class Images : uint8_t {
-  no,       // it wants, and gives, the order of the model
-  follows,  // it works in either order, all inputs in the same one
-  makes,    // it works on images: channels last in, channels last out
-};
-
 struct CallRow {
   std::string_view op;
   Cell torch;
   Cell keras;
-  Images images = Images::no;
   /// How many results the cells give; a node that asks for more is refused.
   size_t results = 1;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -8,11 +9,11 @@
 
 namespace onward::emit {
 
-/// Something about an operator that a framework's source can't say; exports that need it are
-/// refused.
+/// Something about an operator that a framework's source can't say, though it says the operator;
+/// exports that need it are refused.
 struct EmitGap {
   std::string_view op;
-  std::string_view part;  // "its result Indices"; empty for the operator as a whole
+  std::string_view part;  // "its result Indices"
   bool torch, keras;
   std::string_view reason;
 };
@@ -22,5 +23,8 @@ std::span<const EmitGap> emit_gaps();
 
 /// Whether that framework's source can say the operator, but for the parts that are gaps.
 bool can_emit(std::string_view op, Target target);
+
+/// Why the source of that framework cannot have a node; empty where it can.
+std::string refused_by_framework(const Node& node, Target target);
 
 }  // namespace onward::emit

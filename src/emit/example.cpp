@@ -20,8 +20,7 @@ std::optional<std::string> sizes(const Type& type) {
 
 /// Integers stay below what a cross entropy takes for a class.
 int64_t highest(const Value& value, const Job& job) {
-  const bool is_class =
-      job.loss == LossKind::softmax_cross_entropy && !job.labels.empty() && job.labels[0] == &value;
+  const bool is_class = job.loss && job.loss->label == Label::classes && job.labels.at(0) == &value;
   const auto& shape = job.predictions[0]->type.shape;
   const bool known = is_class && shape && shape->size() > 1 && (*shape)[1].value;
   return known ? *(*shape)[1].value : 2;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "emit/calls.h"
 #include "emit/coverage.h"
 #include "emit/job.h"
 #include "emit/layout.h"
@@ -32,11 +33,14 @@ Model inference_part(const Model& model, Target target) {
   for (Value* output : model.graph->outputs()) part.graph->add_output(mapped(map, output));
   lift(part);
   infer_step_types(part);
-  legalize(part, {.name = "the framework", .refuses = [target](const Node& node) -> std::string {
+  const char* framework = target == Target::torch ? "PyTorch" : "Keras";
+  legalize(part, {.failure = fmt::format("the model cannot be exported exactly to {}", framework),
+                  .refuses = [&](const Node& node) -> std::string {
                     // What has no plainer form is refused where it is written, all of it at once.
-                    if (can_emit(node.op, target) || !has_expansion(node)) return "";
-                    return "it has no words for it";
-                  }});
+                    const bool goes_on = has_expansion(node) && !find_call(node);
+                    return goes_on ? refused_by_framework(node, target) : "";
+                  },
+                  .advice = kDeclareShapes});
   return part;
 }
 

@@ -7,6 +7,7 @@
 
 #include "grad/step.h"
 #include "onward/error.h"
+#include "ops/legalize.h"
 
 namespace onward::emit {
 namespace {
@@ -42,16 +43,15 @@ StateTensor state_of(const Value* value) {
   return {value->name(), *value->tensor()};
 }
 
-/// Whether the standard's optimizer node reads the count of this step rather than the one before.
-bool reads_next_step(const Model& model, size_t info, const Value* step) {
-  static constexpr std::string_view kOptimizers[] = {"Adam", "Adagrad", "Momentum"};
-  for (const auto& node : model.training[info].algorithm->nodes()) {
-    if (node->domain.empty() || std::ranges::find(kOptimizers, node->op) == std::end(kOptimizers)) {
-      continue;
-    }
-    return node->input(1) != step;
-  }
-  return false;
+/// The step, in which the standard's optimizer nodes are written out.
+Model plain_step_graph(const Model& model, size_t info) {
+  Model step = join_step(model, info);
+  legalize(step, {.failure = "the optimizer cannot be written in plain operators",
+                  .refuses = [](const Node& node) -> std::string {
+                    const bool is_optimizer = node.domain == kTrainingDomain && has_expansion(node);
+                    return is_optimizer ? "it is the standard's own optimizer" : "";
+                  }});
+  return step;
 }
 
 /// Each value of the training forward by the inference value that it stands for.
@@ -111,10 +111,7 @@ TrainingFacts training_facts(const Model& model, const Recognised& found, const 
   }
   for (const NodePair& pair : found.forward) {
     // Nodes that only follow another one in training behave as they do in inference.
-    const bool differs =
-        (pair.inference->op == "BatchNormalization" && pair.training->int_or("training_mode", 0)) ||
-        (pair.inference->op == "Dropout" && pair.training->input(2));
-    if (!differs) continue;
+    if (!is_in_training(*pair.training)) continue;
     const Value* output = inference.at(pair.inference->output(0)->name());
     facts.paired.emplace(output->producer(), pair.training);
   }
@@ -136,7 +133,7 @@ Job read_job(const Model& model, size_t info, const Graph& graph) {
   Job job;
   job.optimizer = found.recipe.optimizer;
   for (const TrainedTensor& each : found.trained) {
-    TrainedParameter parameter{inference.at(each.parameter->name()), {}};
+    TrainedParameter parameter{inference.at(each.parameter->name()), each.gradient->name(), {}};
     for (const Slot& slot : each.slots) {
       parameter.slots.push_back({slot.name, state_of(slot.value)});
     }
@@ -144,11 +141,10 @@ Job read_job(const Model& model, size_t info, const Graph& graph) {
   }
   job.learning_rate = state_of(found.learning_rate);
   if (found.step) job.step = state_of(found.step);
-  job.counts_this_step =
-      job.optimizer.formula != Formula::onnx || reads_next_step(model, info, found.step);
-  job.loss = found.recipe.loss;
+  job.loss = find_loss(found.recipe.loss);
+  job.reduction = found.recipe.reduction;
   job.ignore_index = found.recipe.ignore_index;
-  job.step_graph = join_step(model, info);
+  job.step_graph = plain_step_graph(model, info);
   job.loss_value = values_of(*job.step_graph.graph).at(found.loss->name());
   find_loss_inputs(model, info, found, graph, job);
   job.facts = training_facts(model, found, inference);

@@ -9,6 +9,7 @@
 
 #include "emit/module.h"
 #include "ir/model.h"
+#include "recipe/loss_def.h"
 #include "recipe/recipe.h"
 
 namespace onward::emit {
@@ -26,25 +27,26 @@ struct JobSlot {
 
 struct TrainedParameter {
   const Value* parameter;  // in the lifted inference graph
+  std::string gradient;    // the name of its gradient in the step
   std::vector<JobSlot> slots;
 };
 
 struct Job {
   OptimizerSettings optimizer;
-  /// The step count as the formula reads it is the one before the step, or the next one.
-  bool counts_this_step = true;
   std::vector<TrainedParameter> trained;
   StateTensor learning_rate;
   std::optional<StateTensor> step;
 
-  LossKind loss = LossKind::mse;
-  std::optional<int64_t> ignore_index;  // of softmax_cross_entropy
+  const LossDef* loss = nullptr;  // null for a custom one
+  Reduction reduction = Reduction::mean;
+  std::optional<int64_t> ignore_index;
   /// What the loss reads of the model, in the lifted inference graph.
   std::vector<const Value*> predictions;
   /// What it reads of the algorithm: inputs, which the data gives.
   std::vector<const Value*> labels;
   const Value* loss_value = nullptr;  // in `step_graph`
-  Model step_graph;                   // inference graph and algorithm joined, lifted
+  /// Inference graph and algorithm joined, lifted, the optimizer in plain operators.
+  Model step_graph;
 
   /// The value of the joined graph that stands for a prediction there: its own, or its twin in
   /// training mode.

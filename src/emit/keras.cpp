@@ -267,10 +267,9 @@ def optimizer_tensors(model, optimizer):
     """The optimizer's variables by their names in optimizer.safetensors."""
     tensors = {{"learning_rate": optimizer.learning_rate{3}}}
     names = {{id(variable): name for name, variable in model.tensors().items()}}
-    slots = iter(optimizer.variables[2:])  # after the step count and the learning rate
-    for variable in model.trainable_variables:
-        for slot in SLOTS:
-            tensors[f"{{names[id(variable)]}}.{{slot}}"] = next(slots)
+    for variable, slots in zip(model.trainable_variables, {6}):
+        for slot, value in zip(SLOTS, slots):
+            tensors[f"{{names[id(variable)]}}.{{slot}}"] = value
     return tensors
 
 )";
@@ -310,7 +309,7 @@ std::string job_text(const std::string& name, const Job& job, const std::string&
   const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor), rate);
   text += fmt::format(kLoadAndSaveJob, name, constructor, loss.expression,
                       job.step ? ", \"step\": optimizer.iterations" : "", floatx,
-                      optimizer.only_on_tensorflow ? kOnTensorFlow : "");
+                      optimizer.only_on_tensorflow ? kOnTensorFlow : "", optimizer.slot_variables);
   return text + fmt::format(kReadAndWrite, ", mark", ", metadata=mark");
 }
 

@@ -1,9 +1,8 @@
 #include "emit/known.h"
 
-#include <algorithm>
-
 #include "eval/kernel.h"
 #include "onward/error.h"
+#include "ops/op_def.h"
 
 namespace onward::emit {
 namespace {
@@ -11,13 +10,9 @@ namespace {
 /// More than shapes and indices need; a weight that was only transposed stays a weight.
 constexpr int64_t kMaxElements = 4096;
 
-constexpr std::string_view kRandom[] = {"Dropout",       "RandomNormal",      "RandomNormalLike",
-                                        "RandomUniform", "RandomUniformLike", "Bernoulli",
-                                        "Multinomial"};
-
 bool may_be_computed(const Node& node) {
   return node.domain.empty() && eval::find_kernel(node.domain, node.op) &&
-         std::ranges::find(kRandom, node.op) == std::end(kRandom) && node.subgraphs().empty();
+         !has_traits(node, kRandom) && node.subgraphs().empty();
 }
 
 bool is_worth_keeping(const Node& node, const Tensor& result) {

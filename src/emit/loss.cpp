@@ -115,6 +115,16 @@ bool keras_looks_through(const Value* value) {
   return node && (node->op == "Sigmoid" || node->op == "Softmax");
 }
 
+/// Whether Keras's class reads the prediction as the loss does.
+bool keras_reads(const LossDef& loss, const Value* prediction) {
+  const auto dimensions = rank(prediction);
+  // It has the classes in the last dimension.
+  if (loss.label == Label::classes && dimensions != 2) return false;
+  // It would bring labels to the rank of predictions, where that is not what they have.
+  if (loss.label == Label::like_prediction && !dimensions) return false;
+  return !loss.reads_logits() || !keras_looks_through(prediction);
+}
+
 LossText written(Target target, const Job& job, std::set<std::string>& snippets) {
   return {function_text(target, job, snippets),
           target == Target::torch ? "loss_function" : "Loss()"};
@@ -123,20 +133,13 @@ LossText written(Target target, const Job& job, std::set<std::string>& snippets)
 }  // namespace
 
 LossText torch_loss(const Job& job, std::set<std::string>& snippets) {
-  switch (job.loss) {
-    case LossKind::softmax_cross_entropy:
-      if (job.ignore_index.value_or(kTorchIgnores) == kTorchIgnores) {
-        return {{}, "nn.CrossEntropyLoss()"};
-      }
-      return {{}, fmt::format("nn.CrossEntropyLoss(ignore_index={})", *job.ignore_index)};
-    case LossKind::mse:
-      return {{}, "nn.MSELoss()"};
-    case LossKind::bce_with_logits:
-      return {{}, "nn.BCEWithLogitsLoss()"};
-    case LossKind::custom:
-      return written(Target::torch, job, snippets);
+  if (!job.loss) return written(Target::torch, job, snippets);
+  std::vector<std::string> arguments;
+  if (job.ignore_index.value_or(kTorchIgnores) != kTorchIgnores) {
+    arguments.push_back(fmt::format("ignore_index={}", *job.ignore_index));
   }
-  throw Bug("a loss has no words");
+  if (job.reduction == Reduction::sum) arguments.emplace_back("reduction=\"sum\"");
+  return {{}, fmt::format("nn.{}({})", job.loss->torch.name, fmt::join(arguments, ", "))};
 }
 
 LossText keras_loss(const Job& job, std::set<std::string>& snippets) {
@@ -145,25 +148,12 @@ LossText keras_loss(const Job& job, std::set<std::string>& snippets) {
         "a loss of Keras reads one prediction and one label, this one {} and {}; torch takes it",
         job.predictions.size(), job.labels.size()));
   }
-  const bool reads_logits = !keras_looks_through(job.predictions[0]);
-  switch (job.loss) {
-    case LossKind::softmax_cross_entropy:
-      // Keras has the classes in the last dimension.
-      if (rank(job.predictions[0]) != 2 || !reads_logits || job.ignore_index) {
-        return written(Target::keras, job, snippets);
-      }
-      return {{}, "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"};
-    case LossKind::mse:
-      // It would bring labels to the rank of predictions, where that is not what they have.
-      if (!rank(job.predictions[0])) return written(Target::keras, job, snippets);
-      return {{}, "keras.losses.MeanSquaredError()"};
-    case LossKind::bce_with_logits:
-      if (!reads_logits) return written(Target::keras, job, snippets);
-      return {{}, "keras.losses.BinaryCrossentropy(from_logits=True)"};
-    case LossKind::custom:
-      return written(Target::keras, job, snippets);
+  // Keras's sum is that of means over the last dimension, and it counts other labels.
+  const bool plain = job.loss && job.reduction == Reduction::mean && !job.ignore_index;
+  if (!plain || !keras_reads(*job.loss, job.predictions[0])) {
+    return written(Target::keras, job, snippets);
   }
-  throw Bug("a loss has no words");
+  return {{}, fmt::format("keras.losses.{}({})", job.loss->keras.name, job.loss->keras.arguments)};
 }
 
 }  // namespace onward::emit

@@ -8,6 +8,7 @@
 #include "emit/optimizer.h"
 #include "emit/snippets.h"
 #include "emit/source.h"
+#include "recipe/optimizer_def.h"
 
 namespace onward::emit {
 namespace {
@@ -222,9 +223,7 @@ StateLines state_lines(const Job& job, const OptimizerText& optimizer) {
   const bool has_slots = !optimizer.slots.empty();
   const bool counts = job.step.has_value();
   // SGD of torch.optim counts no steps itself.
-  const bool counted_apart =
-      counts && optimizer.is_built_in && job.optimizer.kind != OptimizerKind::adam &&
-      job.optimizer.kind != OptimizerKind::adamw && job.optimizer.kind != OptimizerKind::adagrad;
+  const bool counted_apart = counts && optimizer.is_built_in && !job.optimizer.def().counts_itself;
   const std::string slots = "{slot: saved[f\"{name}.{slot}\"] for slot in SLOTS}";
   if (counted_apart) {
     lines.load = {"optimizer.steps = int(saved[\"step\"])",

@@ -7,6 +7,7 @@
 #include "emit/module.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
+#include "ops/op_def.h"
 
 namespace onward::emit {
 namespace {
@@ -24,14 +25,13 @@ bool can_be_channels_last(const Node& node, size_t index, int64_t rank, const Bo
 }
 
 /// A reduction that drops dimensions leaves nothing to follow.
-bool keeps_rank(const Node& node) {
-  if (!node.op.starts_with("Reduce")) return true;
-  return node.int_or("keepdims", 1) != 0;
-}
+bool keeps_rank(const Node& node) { return node.int_or("keepdims", 1) != 0; }
 
-Form form_of(const Node& node, const CallRow& row, const Body& body) {
-  if (body.target() != Target::keras || row.images == Images::no) return Form::plain;
-  if (row.images == Images::makes) return Form::channels_last;
+/// Keras has images with their channels last; what works in any order follows.
+Form form_of(const Node& node, const Body& body) {
+  if (body.target() != Target::keras) return Form::plain;
+  if (has_traits(node, kImages)) return Form::channels_last;
+  if (!has_traits(node, kAnyLayout)) return Form::plain;
   for (const Value* input : node.inputs()) {
     if (!input || !lives_channels_last(input, body)) continue;
     const int64_t rank = *onward::rank(input);
@@ -110,6 +110,8 @@ std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value*
 void write_call(const Node& node, Body& body) {
   const CallRow* row = find_call(node);
   if (!row) throw Error("this operator has no counterpart in the table of calls");
+  const std::string_view gap = row->cell(body.target()).gap;
+  if (!gap.empty()) throw Error(std::string(gap));
   if (is_said_by_form(node, body)) return;
   if (const auto clamp = clamp_of(node, body)) {
     const std::string text = torch_clamp(*clamp, body);
@@ -122,7 +124,7 @@ void write_call(const Node& node, Body& body) {
       throw Error(fmt::format("its result {} ('{}') can't be had", i, node.output(i)->name()));
     }
   }
-  const Form form = form_of(node, *row, body);
+  const Form form = form_of(node, body);
   const std::string text = emit_call(*row, Call(node, body, form));
   if (count == 1 && is_name(text) && node.output(0)) {
     body.alias(node.output(0), form, text);

@@ -23,5 +23,6 @@ void bind_model(nb::module_& module);
 void bind_trainer(nb::module_& module);
 void bind_operators(nb::module_& module);
 void bind_prepare(nb::module_& module);
+void bind_tables(nb::module_& module);
 
 }  // namespace onward::python

@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
   });
   onward::python::bind_model(module);
   onward::python::bind_prepare(module);
+  onward::python::bind_tables(module);
   onward::python::bind_trainer(module);
   onward::python::bind_operators(module);
 }

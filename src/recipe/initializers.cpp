@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/sparse.h"
+#include "ops/op_def.h"
 
 namespace onward {
 
@@ -43,9 +44,10 @@ std::vector<Value*> as_initializers(Graph& graph, const std::vector<Value*>& val
 void make_statistics_initializers(Graph& graph) {
   std::vector<Value*> statistics;
   for (const auto& node : graph.nodes()) {
-    if (!node->domain.empty() || node->op != "BatchNormalization") continue;
-    for (const size_t input : {3, 4}) {
-      Value* value = node->input(input);
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      const InputRole role = input_role(*node, i);
+      if (role != InputRole::running_mean && role != InputRole::running_variance) continue;
+      Value* value = node->input(i);
       const bool listed =
           std::find(statistics.begin(), statistics.end(), value) != statistics.end();
       const bool constant = value && value->producer() && is_constant_node(*value->producer());

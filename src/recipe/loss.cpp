@@ -6,6 +6,7 @@
 
 #include "ir/clone.h"
 #include "onward/error.h"
+#include "recipe/loss_def.h"
 
 namespace onward {
 namespace {
@@ -32,18 +33,6 @@ Value* find_output(const Model& model, const std::string& name) {
   return *found;
 }
 
-/// A model's last function that a loss has inside itself.
-struct LastFunction {
-  LossKind loss;
-  std::string_view op;
-};
-
-constexpr LastFunction kLastFunctions[] = {
-    {LossKind::softmax_cross_entropy, "Softmax"},
-    {LossKind::softmax_cross_entropy, "LogSoftmax"},
-    {LossKind::bce_with_logits, "Sigmoid"},
-};
-
 /// The loss has its classes in dimension 1; a Softmax along another one is no part of it.
 bool is_over_classes(const Node& node) {
   if (node.op == "Sigmoid") return true;
@@ -66,78 +55,52 @@ void require_floats(const Value& prediction) {
                           prediction.name(), to_string(prediction.type)));
 }
 
-Type label_type(LossKind loss, const Type& prediction) {
-  if (loss != LossKind::softmax_cross_entropy) {
-    return Type::tensor(prediction.dtype, prediction.shape);
-  }
+Type label_type(Label label, const Type& prediction) {
+  if (label == Label::like_prediction) return Type::tensor(prediction.dtype, prediction.shape);
   std::optional<Shape> shape = prediction.shape;
   if (shape) shape->erase(shape->begin() + 1);  // the classes
   return Type::tensor(DType::i64, shape);
 }
 
-Expr mean_of_all(Expr x) {
-  return x.builder().add("ReduceMean", {x.value()}, x.dtype(), {{"keepdims", int64_t{0}}});
-}
-
-Expr softmax_cross_entropy(const Recipe& recipe, Algorithm&, Expr logits, Expr label) {
-  std::vector<NamedAttribute> attributes = {{"reduction", std::string("mean")}};
-  if (recipe.ignore_index) attributes.push_back({"ignore_index", *recipe.ignore_index});
-  return logits.builder().add("SoftmaxCrossEntropyLoss", values({logits, label}), logits.dtype(),
-                              attributes);
-}
-
-Expr mse(const Recipe&, Algorithm&, Expr prediction, Expr label) {
-  const Expr difference = prediction - label;
-  return mean_of_all(difference * difference);
-}
-
-// max(x, 0) - x z + log(1 + exp(-|x|)), with (x + |x|) / 2 for max(x, 0): so its derivative at 0,
-// where a model that starts from zeros is, is the true one, 1/2 - z.
-Expr bce_with_logits(const Recipe&, Algorithm& algorithm, Expr x, Expr z) {
-  const auto number = [&](const std::string& name, double value) {
-    return x.builder().expr(algorithm.constant(name, value, x.dtype()));
-  };
-  const Expr magnitude = x.builder().add("Abs", {x.value()}, x.dtype());
-  const Expr positive_part = (x + magnitude) * number("half", 0.5);
-  return mean_of_all(positive_part - x * z + log(number("one", 1) + exp(-magnitude)));
+Expr reduced(Expr each, Reduction reduction) {
+  const std::string_view op = reduction == Reduction::mean ? "ReduceMean" : "ReduceSum";
+  return each.builder().add(op, {each.value()}, each.dtype(), {{"keepdims", int64_t{0}}});
 }
 
 }  // namespace
 
 LossInput find_loss_input(const Model& model, const Recipe& recipe) {
-  const LossKind loss = recipe.loss;
+  const LossDef& def = *find_loss(recipe.loss);
   Value* prediction = find_output(model, recipe.output);
   require_floats(*prediction);
   LossInput input{prediction, {}};
-  const Value* last = behind_identities(prediction);
-  for (const LastFunction& each : kLastFunctions) {
-    const Node* node = last->producer();
-    if (recipe.loss_reads == LossReads::output || each.loss != loss || !node ||
-        !node->domain.empty() || node->op != each.op)
-      continue;
-    if (!is_over_classes(*node)) continue;
+  const Node* node = behind_identities(prediction)->producer();
+  const bool looks_through = recipe.loss_reads == LossReads::logits && node &&
+                             node->domain.empty() &&
+                             std::ranges::find(def.inside, node->op) != def.inside.end();
+  if (looks_through && is_over_classes(*node)) {
     input.prediction = node->input(0);
     input.note =
         fmt::format("the loss reads '{}', before the {} that makes '{}': it works on logits",
                     input.prediction->name(), node->op, prediction->name());
   }
   const auto dimensions = rank(input.prediction);
-  if (loss == LossKind::softmax_cross_entropy && dimensions && *dimensions < 2) {
-    throw Error(fmt::format("softmax_cross_entropy needs classes in dimension 1, but '{}' is {}",
+  if (def.label == Label::classes && dimensions && *dimensions < 2) {
+    throw Error(fmt::format("{} needs classes in dimension 1, but '{}' is {}", def.name,
                             input.prediction->name(), to_string(input.prediction->type)));
   }
   return input;
 }
 
 WrittenLoss write_loss(Algorithm& algorithm, const Recipe& recipe, Value* prediction) {
-  const LossKind loss = recipe.loss;
-  Value* label = algorithm.add_input("label", label_type(loss, prediction->type));
+  const LossDef& def = *find_loss(recipe.loss);
+  Value* label = algorithm.add_input("label", label_type(def.label, prediction->type));
   Builder builder = algorithm.builder("loss/");
-  using Write = Expr (*)(const Recipe&, Algorithm&, Expr, Expr);
-  const Write write = loss == LossKind::softmax_cross_entropy ? softmax_cross_entropy
-                      : loss == LossKind::mse                 ? mse
-                                                              : bce_with_logits;
-  Value* result = write(recipe, algorithm, builder.expr(prediction), builder.expr(label)).value();
+  const Expr x = builder.expr(prediction), y = builder.expr(label);
+  const LossParts parts{recipe, algorithm};
+  Value* result =
+      (def.each ? reduced(def.each(parts, x, y), recipe.reduction) : def.whole(parts, x, y))
+          .value();
   algorithm.rename(result, "loss");
   result->type = Type::tensor(prediction->type.dtype, Shape{});
   return {result, label};

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "recipe/algorithm.h"
+#include "recipe/optimizer_def.h"
 
 namespace onward {
 
@@ -23,19 +24,10 @@ struct OptimizerState {
 OptimizerState write_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
                                std::span<const ParameterGradient> parameters);
 
-/// Throws an Error where a number of the settings can't be meant, or is one that its formula does
-/// not know.
+/// Throws an Error where a number of the settings can't be meant.
 void check_settings(const OptimizerSettings& settings);
 
 /// What a user should know of the settings: attributes that float32 can't hold.
 std::vector<std::string> optimizer_notes(const OptimizerSettings& settings);
-
-// One file a formula.
-OptimizerState write_torch_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
-                                     std::span<const ParameterGradient> parameters);
-OptimizerState write_keras_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
-                                     std::span<const ParameterGradient> parameters);
-OptimizerState write_onnx_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
-                                    std::span<const ParameterGradient> parameters);
 
 }  // namespace onward

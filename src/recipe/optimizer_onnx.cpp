@@ -10,62 +10,13 @@
 namespace onward {
 namespace {
 
-using Parameters = std::span<const ParameterGradient>;
-
-/// A node of the standard: what it is called, its numbers, and the state it keeps for a parameter.
-struct Form {
-  std::string_view op;
-  std::vector<std::pair<std::string_view, double>> numbers;
-  std::vector<std::string> slots;
-  double first = 0;  // what slots start with
-};
-
-Form form_of(const OptimizerSettings& s) {
-  switch (s.kind) {
-    case OptimizerKind::adam:
-      return {"Adam",
-              {{"alpha", s.beta1},
-               {"beta", s.beta2},
-               {"epsilon", s.epsilon},
-               {"norm_coefficient", s.weight_decay}},
-              {"V", "H"}};
-    case OptimizerKind::adamw:
-      return {"Adam",
-              {{"alpha", s.beta1},
-               {"beta", s.beta2},
-               {"epsilon", s.epsilon},
-               {"norm_coefficient_post", s.weight_decay}},
-              {"V", "H"}};
-    case OptimizerKind::adagrad:
-      return {"Adagrad",
-              {{"epsilon", s.epsilon},
-               {"decay_factor", s.rate_decay},
-               {"norm_coefficient", s.weight_decay}},
-              {"H"},
-              s.initial_accumulator};
-    default:
-      return {
-          "Momentum",
-          {{"alpha", s.momentum}, {"beta", 1 - s.dampening}, {"norm_coefficient", s.weight_decay}},
-          {"V"}};
-  }
-}
-
-OptimizerState sgd(StepParts& parts, Parameters parameters) {
-  if (parts.settings().weight_decay != 0) {
-    throw Error("sgd in the formula of onnx has no weight_decay: take the formula of torch");
-  }
-  Rounded rate(parts.learning_rate());
-  OptimizerState state = parts.state();
-  for (const ParameterGradient& each : parameters) {
-    ParameterUpdate u(parts, each);
+UpdateParameter sgd(StepParts& step) {
+  return [rate = Rounded(step.learning_rate())](ParameterUpdate& u) mutable {
     u.set_parameter(u.parameter() - u.rounded(rate) * u.gradient());
-    state.slots.emplace_back();
-  }
-  return state;
+  };
 }
 
-void refuse_other_types(Parameters parameters) {
+void refuse_other_types(std::span<const ParameterGradient> parameters) {
   for (const ParameterGradient& each : parameters) {
     const Type& type = each.parameter->type;
     if (type.dtype == DType::f32 || type.dtype == DType::f64) continue;
@@ -74,49 +25,98 @@ void refuse_other_types(Parameters parameters) {
   }
 }
 
+void set_attributes(Node& node, const OptimizerSettings& settings) {
+  for (const SettingDef& each : settings.def().settings) {
+    if (each.option.empty()) continue;
+    const double value = settings[each.name];
+    set_attribute(node, each.option, static_cast<float>(each.is_complement ? 1 - value : value));
+  }
+  const std::string mode(settings.def().node.mode);
+  if (!mode.empty()) set_attribute(node, "mode", mode);
+}
+
+// The standard gives no learning rate a default.
+SettingDef rate(double preset) { return {.name = "learning_rate", .preset = preset}; }
+SettingDef decay(std::string_view attribute) {
+  return {.name = "weight_decay", .option = attribute};
+}
+constexpr SettingDef kMomentum = {
+    .name = "momentum", .preset = 0.9, .range = SettingRange::fraction, .option = "alpha"};
+constexpr SettingDef kDampening = {
+    .name = "dampening", .range = SettingRange::finite, .option = "beta", .is_complement = true};
+constexpr SettingDef kBeta1 = {
+    .name = "beta1", .preset = 0.9, .range = SettingRange::fraction, .option = "alpha"};
+constexpr SettingDef kBeta2 = {
+    .name = "beta2", .preset = 0.999, .range = SettingRange::fraction, .option = "beta"};
+constexpr SettingDef kEpsilon = {.name = "epsilon", .preset = 1e-6, .option = "epsilon"};
+
 }  // namespace
 
-OptimizerState write_onnx_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
-                                    Parameters parameters) {
-  const DType dtype = parameters[0].parameter->type.dtype;
-  StepParts parts(algorithm, settings, dtype);
-  if (settings.kind == OptimizerKind::sgd) return sgd(parts, parameters);
+OptimizerState write_standard_node(StepParts& step, std::span<const ParameterGradient> parameters) {
   refuse_other_types(parameters);
-  const Form form = form_of(settings);
-  const Expr steps = parts.count_steps("T");
-  OptimizerState state = parts.state();
+  const OptimizerDef& def = step.settings().def();
+  OptimizerState state = step.state();
 
   // Inputs: R, T, all parameters, all gradients, all slots of one kind after the other.
-  std::vector<Value*> inputs = {state.learning_rate, steps.value()}, targets;
+  std::vector<Value*> inputs = {state.learning_rate, state.step}, targets;
   for (const ParameterGradient& each : parameters) targets.push_back(each.parameter);
   inputs.insert(inputs.end(), targets.begin(), targets.end());
   for (const ParameterGradient& each : parameters) inputs.push_back(each.gradient);
   state.slots.resize(parameters.size());
-  for (const std::string& name : form.slots) {
+  for (const SlotDef& each : def.slots) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      const Tensor& tensor = *parameters[i].parameter->tensor();
-      Value* slot = algorithm.add_state(parameters[i].parameter->name() + "." + name,
-                                        filled_tensor(form.first, tensor.dtype(), tensor.dims()));
-      state.slots[i].push_back({name, slot});
+      ParameterUpdate u(step, parameters[i]);
+      Value* slot = u.slot(std::string(each.name)).value();
+      state.slots[i].push_back({std::string(each.name), slot});
       inputs.push_back(slot);
       targets.push_back(slot);
     }
   }
 
-  Node* node = algorithm.graph().add_node(form.op, std::move(inputs));
+  Node* node = step.algorithm().graph().add_node(def.node.op, std::move(inputs));
   node->domain = kTrainingDomain;
   node->opset = 1;
-  for (const auto& [name, number] : form.numbers) {
-    set_attribute(*node, name, static_cast<float>(number));
-  }
-  if (form.op == "Momentum") {
-    const bool nesterov = settings.kind == OptimizerKind::nesterov;
-    set_attribute(*node, "mode", std::string(nesterov ? "nesterov" : "standard"));
-  }
+  set_attributes(*node, step.settings());
   for (Value* target : targets) {
-    algorithm.update(target, node->add_output(target->name() + ".next", target->type));
+    step.algorithm().update(target, node->add_output(target->name() + ".next", target->type));
   }
   return state;
+}
+
+// Attributes are written in this order, and weight_decay comes last.
+std::vector<OptimizerDef> onnx_optimizers() {
+  return {
+      {.name = "sgd", .settings = {rate(1e-2)}, .update = sgd},
+      {.name = "momentum",
+       .settings = {rate(1e-2), kMomentum, kDampening, decay("norm_coefficient")},
+       .slots = {{"V"}},
+       .counter = "T",
+       .node = {.op = "Momentum", .mode = "standard", .counts_for = "dampening"}},
+      {.name = "nesterov",
+       .settings = {rate(1e-2), kMomentum, kDampening, decay("norm_coefficient")},
+       .slots = {{"V"}},
+       .counter = "T",
+       .node = {.op = "Momentum", .mode = "nesterov", .counts_for = "dampening"}},
+      {.name = "adam",
+       .settings = {rate(1e-3), kBeta1, kBeta2, kEpsilon, decay("norm_coefficient")},
+       .slots = {{"V"}, {"H"}},
+       .counter = "T",
+       .node = {.op = "Adam"}},
+      {.name = "adamw",
+       .settings = {rate(1e-3), kBeta1, kBeta2, kEpsilon, decay("norm_coefficient_post")},
+       .slots = {{"V"}, {"H"}},
+       .counter = "T",
+       .node = {.op = "Adam"}},
+      {.name = "adagrad",
+       .settings = {rate(1e-2),
+                    kEpsilon,
+                    {.name = "rate_decay", .option = "decay_factor"},
+                    decay("norm_coefficient"),
+                    {.name = "initial_accumulator"}},
+       .slots = {{.name = "H", .starts_with = "initial_accumulator"}},
+       .counter = "T",
+       .node = {.op = "Adagrad", .counts_for = "rate_decay"}},
+  };
 }
 
 }  // namespace onward

@@ -34,9 +34,10 @@ class StepParts {
   Expr number(const std::string& name, double value, DType dtype) {
     return builder_.expr(algorithm_.constant(name, value, dtype));
   }
-  /// Counts the steps, from 0 on, in a state of that name; gives the count before this step.
-  Expr count_steps(const std::string& name);
-  /// The count after this step.
+  /// Counts the steps, from 0 on, in a state of that name.
+  void count(const std::string& name);
+  /// The count before this step, and after it.
+  Expr steps() { return builder_.expr(step_); }
   Expr steps_with_this() { return builder_.expr(next_step_); }
 
   /// What is kept, but for the slots.
@@ -58,27 +59,34 @@ class ParameterUpdate {
   ParameterUpdate(const ParameterUpdate&) = delete;
   ParameterUpdate& operator=(const ParameterUpdate&) = delete;
 
+  const OptimizerSettings& settings() const { return parts_.settings(); }
+  DType dtype() const { return each_.parameter->type.dtype; }
   Expr parameter() { return builder_.expr(each_.parameter); }
   Expr gradient() { return builder_.expr(each_.gradient); }
   Expr number(const std::string& name, double value) {
     return builder_.expr(parts_.algorithm().constant(name, value, dtype()));
   }
+  /// A setting, under its own name.
+  Expr number(const std::string& setting) {
+    return number(setting, parts_.settings().rounded(setting));
+  }
   Expr rounded(Rounded& number) { return builder_.expr(number.to(dtype()).value()); }
 
-  /// State of the parameter's shape, "<parameter>.<name>".
-  Expr slot(const std::string& name, double first = 0);
+  /// State of the parameter's shape, "<parameter>.<name>", which the optimizer's row has.
+  Expr slot(const std::string& name);
 
   void set(Expr slot, Expr next) { parts_.algorithm().update(slot.value(), next.value()); }
   void set_parameter(Expr next) { set(parameter(), next); }
   std::vector<Slot> slots() { return std::move(slots_); }
 
  private:
-  DType dtype() const { return each_.parameter->type.dtype; }
-
   StepParts& parts_;
   const ParameterGradient& each_;
   Builder builder_;
   std::vector<Slot> slots_;
 };
+
+/// Writes the standard's node, for rows that have one.
+OptimizerState write_standard_node(StepParts& step, std::span<const ParameterGradient> parameters);
 
 }  // namespace onward

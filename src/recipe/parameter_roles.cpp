@@ -4,61 +4,29 @@
 
 #include <algorithm>
 
+#include "ops/op_def.h"
+
 namespace onward {
 namespace {
 
-constexpr int kAnyInput = -1;
-
-/// What a node's input is, where it is an initializer.
-struct InputRole {
-  std::string_view op;
-  int input;
-  TensorRole role;
-  std::string_view what;
-};
-
-constexpr InputRole kInputRoles[] = {
-    {"Conv", 1, TensorRole::parameter, "weight"},
-    {"Conv", 2, TensorRole::parameter, "bias"},
-    {"ConvTranspose", 1, TensorRole::parameter, "weight"},
-    {"ConvTranspose", 2, TensorRole::parameter, "bias"},
-    {"DeformConv", 1, TensorRole::parameter, "weight"},
-    {"DeformConv", 3, TensorRole::parameter, "bias"},
-    {"Gemm", 0, TensorRole::parameter, "weight"},
-    {"Gemm", 1, TensorRole::parameter, "weight"},
-    {"Gemm", 2, TensorRole::parameter, "bias"},
-    {"MatMul", 0, TensorRole::parameter, "weight"},
-    {"MatMul", 1, TensorRole::parameter, "weight"},
-    {"Einsum", kAnyInput, TensorRole::parameter, "weight"},
-    {"Gather", 0, TensorRole::parameter, "embedding"},
-    {"PRelu", 1, TensorRole::parameter, "slope"},
-    {"BatchNormalization", 1, TensorRole::parameter, "scale"},
-    {"BatchNormalization", 2, TensorRole::parameter, "bias"},
-    {"BatchNormalization", 3, TensorRole::statistic, "running mean"},
-    {"BatchNormalization", 4, TensorRole::statistic, "running variance"},
-    {"InstanceNormalization", 1, TensorRole::parameter, "scale"},
-    {"InstanceNormalization", 2, TensorRole::parameter, "bias"},
-    {"LayerNormalization", 1, TensorRole::parameter, "scale"},
-    {"LayerNormalization", 2, TensorRole::parameter, "bias"},
-    {"GroupNormalization", 1, TensorRole::parameter, "scale"},
-    {"GroupNormalization", 2, TensorRole::parameter, "bias"},
-    {"RMSNormalization", 1, TensorRole::parameter, "scale"},
-    {"RNN", 1, TensorRole::parameter, "weight"},
-    {"RNN", 2, TensorRole::parameter, "recurrent weight"},
-    {"RNN", 3, TensorRole::parameter, "bias"},
-    {"GRU", 1, TensorRole::parameter, "weight"},
-    {"GRU", 2, TensorRole::parameter, "recurrent weight"},
-    {"GRU", 3, TensorRole::parameter, "bias"},
-    {"LSTM", 1, TensorRole::parameter, "weight"},
-    {"LSTM", 2, TensorRole::parameter, "recurrent weight"},
-    {"LSTM", 3, TensorRole::parameter, "bias"},
-    {"LSTM", 7, TensorRole::parameter, "peephole weight"},
-};
-
-/// Operators whose first input's elements come out again, moved or converted.
-constexpr std::string_view kMovers[] = {"Identity", "Transpose", "Reshape", "Cast",
-                                        "Squeeze",  "Unsqueeze", "Flatten", "Slice",
-                                        "Split",    "Expand",    "CastLike"};
+/// What an input with that role is, where it is an initializer.
+TensorRole tensor_role(InputRole role) {
+  switch (role) {
+    case InputRole::weight:
+    case InputRole::recurrent_weight:
+    case InputRole::peephole_weight:
+    case InputRole::bias:
+    case InputRole::scale:
+    case InputRole::slope:
+    case InputRole::embedding:
+      return TensorRole::parameter;
+    case InputRole::running_mean:
+    case InputRole::running_variance:
+      return TensorRole::statistic;
+    default:
+      return TensorRole::other;
+  }
+}
 
 bool is(const Node* node, std::string_view op) {
   return node && node->domain.empty() && node->op == op;
@@ -68,20 +36,19 @@ bool is_given(const Value* value) {
   return value && (value->initializer() || is(value->producer(), "Constant"));
 }
 
-bool moves(const Node& node, int input) {
-  if (!node.domain.empty()) return false;
-  if (node.op == "Concat") return true;
+bool moves(const Node& node, size_t input) {
+  if (!has_traits(node, kMovesData)) return false;
+  const InputRole role = input_role(node, input);
   // Picking by fixed indices is a way of slicing; by computed ones it is an embedding.
-  if (node.op == "Gather" && input == 0) return is_given(node.input(1));
-  return input == 0 &&
-         std::find(std::begin(kMovers), std::end(kMovers), node.op) != std::end(kMovers);
+  return role == InputRole::data || (role == InputRole::embedding && is_given(node.input(1)));
 }
 
 /// The value behind nodes that only move elements.
 const Value* origin(const Value* value) {
   for (int depth = 0; value && value->producer() && depth < 100; ++depth) {
     const Node& node = *value->producer();
-    if (node.op == "Concat" || !moves(node, 0)) break;
+    const bool joins = node.inputs().size() > 1 && moves(node, 1);
+    if (joins || !moves(node, 0)) break;
     value = node.input(0);
   }
   return value;
@@ -92,12 +59,9 @@ const Value* origin(const Value* value) {
 const Node* linear_layer(const Value* value) {
   const Value* made = origin(value);
   const Node* node = made ? made->producer() : nullptr;
-  for (const InputRole& role : kInputRoles) {
-    if (role.what != "weight" || !is(node, role.op)) continue;
-    for (size_t i = 0; i < node->inputs().size(); ++i) {
-      if (role.input != kAnyInput && role.input != static_cast<int>(i)) continue;
-      if (is_given(origin(node->input(i)))) return node;
-    }
+  for (size_t i = 0; node && i < node->inputs().size(); ++i) {
+    const bool is_weight = input_role(*node, i) == InputRole::weight;
+    if (is_weight && is_given(origin(node->input(i)))) return node;
   }
   return nullptr;
 }
@@ -119,7 +83,7 @@ bool is_scaled_normalized(const Value* value) {
 }
 
 /// An Add's or Mul's operand is a parameter where the other side says so.
-std::optional<std::string> operand_role(const Node& node, int input) {
+std::optional<std::string> operand_role(const Node& node, size_t input) {
   const Value* other = node.input(input == 0 ? 1 : 0);
   if (!other) return std::nullopt;
   if (is(&node, "Add")) {
@@ -148,15 +112,16 @@ class RoleFinder {
     for (const Use& use : value.uses()) {
       if (use.input < 0) continue;
       const Node& node = *use.node;
+      const auto input = static_cast<size_t>(use.input);
       if (repeats_a_number(node, value)) {
         other_ = {TensorRole::other,
                   fmt::format("a single number that Expand '{}' repeats", node.label())};
-      } else if (moves(node, use.input) && depth < 100) {
+      } else if (moves(node, input) && depth < 100) {
         for (const auto& output : node.outputs()) {
           if (output) follow(*output, way.empty() ? node.op : way + ", " + node.op, depth + 1);
         }
       } else {
-        note(node, use.input, way);
+        note(node, input, way);
       }
     }
   }
@@ -170,14 +135,14 @@ class RoleFinder {
   }
 
  private:
-  void note(const Node& node, int input, const std::string& way) {
+  void note(const Node& node, size_t input, const std::string& way) {
     const std::string through = way.empty() ? "" : fmt::format(" (through {})", way);
-    for (const InputRole& role : kInputRoles) {
-      if (!is(&node, role.op) || (role.input != kAnyInput && role.input != input)) continue;
-      auto& found = role.role == TensorRole::parameter ? parameter_ : statistic_;
+    const InputRole role = input_role(node, input);
+    if (const TensorRole of_tensor = tensor_role(role); of_tensor != TensorRole::other) {
+      auto& found = of_tensor == TensorRole::parameter ? parameter_ : statistic_;
       if (!found) {
-        found = {role.role,
-                 fmt::format("{} of {} '{}'{}", role.what, node.op, node.label(), through)};
+        found = {of_tensor,
+                 fmt::format("{} of {} '{}'{}", name(role), node.op, node.label(), through)};
       }
       return;
     }

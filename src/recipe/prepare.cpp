@@ -9,6 +9,7 @@
 #include "recipe/build.h"
 #include "recipe/inference_part.h"
 #include "recipe/initializers.h"
+#include "recipe/loss_def.h"
 #include "recipe/parameters.h"
 #include "recipe/recipe_json.h"
 #include "recipe/training_forward.h"
@@ -87,10 +88,17 @@ void require_scalar(const Value& loss) {
 /// A setting that would change nothing is a mistake about the model or the loss.
 void refuse_idle_settings(const Model& model, const TrainingPlan& plan) {
   const Recipe& recipe = plan.recipe;
-  if (recipe.ignore_index && recipe.loss != LossKind::softmax_cross_entropy) {
-    throw Error(
-        fmt::format("ignore_index is of softmax_cross_entropy: the loss {} ignores no label",
-                    to_string(recipe.loss)));
+  const LossDef* loss = find_loss(recipe.loss);
+  if (recipe.ignore_index && !(loss && loss->ignores_labels)) {
+    std::vector<std::string_view> owners;
+    for (const LossDef& each : losses()) {
+      if (each.ignores_labels) owners.push_back(each.name);
+    }
+    throw Error(fmt::format("ignore_index is of {}: the loss {} ignores no label",
+                            fmt::join(owners, ", "), recipe.loss));
+  }
+  if (!loss && recipe.reduction != Reduction::mean) {
+    throw Error("reduction is of losses by name: a custom loss is what its graph computes");
   }
   if (plan.custom_loss && !recipe.output.empty() &&
       std::ranges::find(plan.custom_loss->inputs(), recipe.output, &Value::name) ==
@@ -126,7 +134,7 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
                     model.training.size(), model.training.size() == 1 ? "" : "s"));
   }
   if (!model.training.empty()) model = std::move(inference_part(model).model);
-  if ((recipe.loss == LossKind::custom) != (recipe.loss_graph != nullptr)) {
+  if ((find_loss(recipe.loss) == nullptr) != (recipe.loss_graph != nullptr)) {
     throw Error("a custom loss, and only that, has a graph");
   }
   check_settings(recipe.optimizer);

@@ -10,52 +10,21 @@
 #include <vector>
 
 #include "ir/model.h"
+#include "recipe/optimizer_settings.h"
 
 namespace onward {
 
-enum class LossKind : uint8_t {
-  softmax_cross_entropy,  // logits with classes in dimension 1, labels i64
-  mse,                    // the mean of (prediction - label)^2
-  bce_with_logits,        // logits, labels of their type from 0 to 1
-  custom,                 // a graph of its own, Recipe::loss_graph
-};
+/// The name of a loss that is a graph of its own, Recipe::loss_graph. All others have a row in the
+/// table of losses (loss_def.h).
+inline constexpr std::string_view kCustomLoss = "custom";
+
+/// What is taken of the losses of all elements, or of all labels that count.
+enum class Reduction : uint8_t { mean, sum };
 
 /// What a loss of logits reads where the output is a Softmax, LogSoftmax or Sigmoid of them: the
 /// logits, as whoever has an inference model alone means it, or the output whatever computes it, as
 /// frameworks do.
 enum class LossReads : uint8_t { logits, output };
-
-enum class OptimizerKind : uint8_t { sgd, momentum, nesterov, adam, adamw, adagrad };
-
-/// Whose optimizer is meant: the formulas differ by more than rounding.
-enum class Formula : uint8_t {
-  torch,
-  keras,
-  onnx,  // the standard's Adam, Adagrad or Momentum node, whose attributes are float32
-};
-
-/// All numbers of an optimizer; those that its kind and formula do not use are ignored.
-struct OptimizerSettings {
-  OptimizerKind kind = OptimizerKind::adam;
-  Formula formula = Formula::torch;
-  double learning_rate = 1e-3;
-  double weight_decay = 0;         // torch: added to the gradient, but for adamw; keras: decoupled
-  double momentum = 0.9;           // momentum, nesterov
-  double dampening = 0;            // momentum in torch's and the standard's formulas
-  double beta1 = 0.9;              // adam, adamw
-  double beta2 = 0.999;            // adam, adamw
-  double epsilon = 1e-8;           // adam, adamw, adagrad
-  double rate_decay = 0;           // adagrad in torch's and the standard's formulas
-  double initial_accumulator = 0;  // adagrad: where its sum of squares starts
-  /// Keras: momentum, betas in bias corrections, weight_decay and initial_accumulator pass through
-  /// float32, as they do on its TensorFlow backend; models of float32 can't tell.
-  bool float32_numbers = false;
-
-  friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;
-};
-
-/// An optimizer with the defaults that its formula's own framework gives it.
-OptimizerSettings default_settings(OptimizerKind kind, Formula formula);
 
 /// BatchNormalization in training: by its running statistics as in inference, or by the batch's,
 /// from which the running ones are updated.
@@ -66,14 +35,15 @@ enum class BatchVariance : uint8_t { biased, unbiased };
 
 /// What a user says about a training, and all that `prepare` needs beside the model.
 struct Recipe {
-  LossKind loss = LossKind::softmax_cross_entropy;
+  std::string loss = "softmax_cross_entropy";
   /// For a custom loss: inputs named like outputs (or inputs) of the model, and others, which
   /// become inputs of the step (labels); its one output is the loss, a scalar.
   std::shared_ptr<const Model> loss_graph = {};
   /// The model's output that the loss reads; may be left empty where there is only one.
   std::string output = {};
   LossReads loss_reads = LossReads::logits;
-  /// softmax_cross_entropy: labels of this number count for nothing.
+  Reduction reduction = Reduction::mean;
+  /// Labels of this number count for nothing, in losses of classes.
   std::optional<int64_t> ignore_index = {};
   OptimizerSettings optimizer = {};
   /// Patterns (* and ?) of the names of tensors to train, or to keep, whatever their roles say;
@@ -149,15 +119,13 @@ struct Recognised {
 std::optional<Recognised> recognise(const Model& model, size_t info);
 
 // Names as the command line and the hint spell them; an unknown one is an Error that lists them.
-std::string_view to_string(LossKind loss);
+std::string_view to_string(Reduction reduction);
 std::string_view to_string(LossReads reads);
-std::string_view to_string(OptimizerKind kind);
 std::string_view to_string(Formula formula);
 std::string_view to_string(BatchNormMode mode);
 std::string_view to_string(BatchVariance variance);
-LossKind loss_kind(std::string_view name);
+Reduction reduction_of(std::string_view name);
 LossReads loss_reads_of(std::string_view name);
-OptimizerKind optimizer_kind(std::string_view name);
 Formula formula_of(std::string_view name);
 BatchNormMode batch_norm_mode(std::string_view name);
 BatchVariance batch_variance_of(std::string_view name);

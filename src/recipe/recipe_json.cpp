@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "onward/error.h"
-#include "recipe/optimizer_numbers.h"
+#include "recipe/loss_def.h"
+#include "recipe/optimizer_def.h"
 
 namespace onward {
 namespace {
@@ -14,20 +15,33 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
+/// What a hint has of every optimizer, whether or not it is a setting of it: earlier builds ask for
+/// all of these.
+struct AlwaysWritten {
+  const char* name;
+  double unused;
+};
+constexpr AlwaysWritten kAlwaysWritten[] = {
+    {"learning_rate", 0}, {"weight_decay", 0}, {"momentum", 0.9},
+    {"dampening", 0},     {"beta1", 0.9},      {"beta2", 0.999},
+    {"epsilon", 0},       {"rate_decay", 0},   {"initial_accumulator", 0},
+};
+
 Json optimizer_json(const OptimizerSettings& settings) {
-  Json json = {{"kind", to_string(settings.kind)}, {"formula", to_string(settings.formula)}};
-  for (const OptimizerNumber& field : optimizer_numbers())
-    json[std::string(field.name)] = settings.*field.member;
+  Json json = {{"kind", settings.name()}, {"formula", to_string(settings.formula())}};
+  for (const auto& [name, unused] : kAlwaysWritten) json[name] = unused;
+  for (const SettingDef& each : settings.def().settings) {
+    json[std::string(each.name)] = settings[each.name];
+  }
   json["float32_numbers"] = settings.float32_numbers;
   return json;
 }
 
 OptimizerSettings optimizer_from(const Json& json) {
-  OptimizerSettings settings;
-  settings.kind = optimizer_kind(json.at("kind").get<std::string>());
-  settings.formula = formula_of(json.at("formula").get<std::string>());
-  for (const OptimizerNumber& field : optimizer_numbers()) {
-    settings.*field.member = json.at(std::string(field.name)).get<double>();
+  OptimizerSettings settings = default_settings(json.at("kind").get<std::string>(),
+                                                formula_of(json.at("formula").get<std::string>()));
+  for (const SettingDef& each : settings.def().settings) {
+    settings.set(each.name, json.at(std::string(each.name)).get<double>());
   }
   settings.float32_numbers = json.value("float32_numbers", false);
   return settings;
@@ -39,7 +53,7 @@ std::string to_json(const RecipeHint& hint) {
   const Recipe& recipe = hint.recipe;
   Json json;
   json["version"] = kVersion;
-  json["loss"] = to_string(recipe.loss);
+  json["loss"] = recipe.loss;
   json["output"] = recipe.output;
   json["reads"] = hint.reads;
   json["loss_reads"] = to_string(recipe.loss_reads);
@@ -51,6 +65,8 @@ std::string to_json(const RecipeHint& hint) {
   json["batch_variance"] = to_string(recipe.batch_variance);
   json["batch_momentum"] = recipe.batch_momentum ? Json(*recipe.batch_momentum) : Json(nullptr);
   json["dropout"] = recipe.dropout;
+  // Earlier builds know nothing else than means.
+  if (recipe.reduction != Reduction::mean) json["reduction"] = to_string(recipe.reduction);
   return json.dump();
 }
 
@@ -62,7 +78,8 @@ RecipeHint hint_from_json(const std::string& text) {
     }
     RecipeHint hint;
     Recipe& recipe = hint.recipe;
-    recipe.loss = loss_kind(json.at("loss").get<std::string>());
+    recipe.loss = json.at("loss").get<std::string>();
+    find_loss(recipe.loss);
     recipe.output = json.at("output").get<std::string>();
     hint.reads = json.at("reads").get<std::vector<std::string>>();
     recipe.loss_reads = loss_reads_of(json.value("loss_reads", "logits"));
@@ -77,6 +94,7 @@ RecipeHint hint_from_json(const std::string& text) {
       recipe.batch_momentum = json.at("batch_momentum").get<double>();
     }
     recipe.dropout = json.at("dropout").get<bool>();
+    recipe.reduction = reduction_of(json.value("reduction", "mean"));
     return hint;
   } catch (const nlohmann::json::exception& error) {
     throw Error(fmt::format("no recipe: {}", error.what()));

@@ -134,7 +134,7 @@ std::optional<Recognised> by_hint(const Model& model, const TrainingInfo& info,
       });
   if (!all_initializers) return std::nullopt;
   std::optional<Model> loss;
-  if (hint.recipe.loss == LossKind::custom) {
+  if (hint.recipe.loss == kCustomLoss) {
     loss = extract_loss(model, info, y->values.at(0), hint);
     plan.custom_loss = loss->graph.get();
   } else {
@@ -149,7 +149,7 @@ std::optional<Recognised> by_hint(const Model& model, const TrainingInfo& info,
   Recognised result = translate(built, to_ours);
   result.prediction = to_ours(plan.prediction);
   result.recipe = hint.recipe;
-  result.recipe.optimizer.learning_rate = result.learning_rate->tensor()->number(0);
+  result.recipe.optimizer.set("learning_rate", result.learning_rate->tensor()->number(0));
   if (loss) result.recipe.loss_graph = std::make_shared<const Model>(std::move(*loss));
   return result;
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "recipe/loss_def.h"
+#include "recipe/optimizer_def.h"
+
 namespace onward {
 namespace {
 
@@ -12,55 +15,31 @@ double as_written(const Node& node, std::string_view name, float fallback) {
   return std::stod(fmt::format("{}", node.float_or(name, fallback)));
 }
 
-/// A node of the standard: what the recipe calls it, and the slots of a parameter.
-struct StandardNode {
-  std::string_view op;
-  std::vector<std::string> slots;
-  OptimizerSettings (*settings)(const Node&);
-};
-
-OptimizerSettings adam(const Node& node) {
-  const double post = as_written(node, "norm_coefficient_post", 0);
-  OptimizerSettings settings =
-      default_settings(post == 0 ? OptimizerKind::adam : OptimizerKind::adamw, Formula::onnx);
-  settings.beta1 = as_written(node, "alpha", 0.9F);
-  settings.beta2 = as_written(node, "beta", 0.999F);
-  settings.epsilon = as_written(node, "epsilon", 1e-6F);
-  settings.weight_decay = post == 0 ? as_written(node, "norm_coefficient", 0) : post;
-  return settings;
+/// Whether the node is what the row says: of its mode, and without numbers that are another row's.
+bool is_of(const Node& node, const OptimizerDef& def) {
+  if (node.domain != kTrainingDomain || node.op != def.node.op) return false;
+  if (!def.node.mode.empty() && node.string_or("mode", "standard") != def.node.mode) return false;
+  return std::ranges::all_of(node.attributes(), [&](const Attribute& each) {
+    return std::ranges::find(def.settings, each.name, &SettingDef::option) != def.settings.end() ||
+           !node.get<float>(each.name) || node.float_or(each.name, 0) == 0;
+  });
 }
 
-OptimizerSettings adagrad(const Node& node) {
-  OptimizerSettings settings = default_settings(OptimizerKind::adagrad, Formula::onnx);
-  settings.epsilon = as_written(node, "epsilon", 1e-6F);
-  settings.rate_decay = as_written(node, "decay_factor", 0);
-  settings.weight_decay = as_written(node, "norm_coefficient", 0);
-  return settings;
+const OptimizerDef* find_standard(const Node& node) {
+  const auto found =
+      std::ranges::find_if(optimizers(), [&](const OptimizerDef& def) { return is_of(node, def); });
+  return found == optimizers().end() ? nullptr : &*found;
 }
 
-OptimizerSettings momentum(const Node& node) {
-  const bool nesterov = node.string_or("mode", "standard") == "nesterov";
-  OptimizerSettings settings =
-      default_settings(nesterov ? OptimizerKind::nesterov : OptimizerKind::momentum, Formula::onnx);
-  settings.momentum = as_written(node, "alpha", 0);
-  settings.dampening = 1 - as_written(node, "beta", 1);
-  settings.weight_decay = as_written(node, "norm_coefficient", 0);
-  return settings;
-}
-
-const StandardNode* find_standard(const Node& node) {
-  static const StandardNode nodes[] = {
-      {"Adam", {"V", "H"}, adam}, {"Adagrad", {"H"}, adagrad}, {"Momentum", {"V"}, momentum}};
-  for (const StandardNode& each : nodes) {
-    if (node.domain == kTrainingDomain && node.op == each.op) return &each;
+OptimizerSettings settings_of(const Node& node, const OptimizerDef& def) {
+  OptimizerSettings settings(def);
+  for (const SettingDef& each : def.settings) {
+    if (each.option.empty()) continue;
+    const double preset = each.is_complement ? 1 - each.preset : each.preset;
+    const double number = as_written(node, each.option, static_cast<float>(preset));
+    settings.set(each.name, each.is_complement ? 1 - number : number);
   }
-  return nullptr;
-}
-
-/// Both kinds of decay at once are no kind of the recipe's.
-bool has_two_decays(const Node& node) {
-  return node.float_or("norm_coefficient", 0) != 0 &&
-         node.float_or("norm_coefficient_post", 0) != 0;
+  return settings;
 }
 
 class StandardReader {
@@ -73,10 +52,8 @@ class StandardReader {
     const auto* y = gradient_->get<References>("y");
     const size_t count = optimizer_->inputs().size() < 2 ? 0 : optimizer_->inputs().size() - 2;
     const size_t lists = 2 + form_->slots.size();
-    if (!xs || !y || count == 0 || count % lists != 0 || has_two_decays(*optimizer_)) {
-      return std::nullopt;
-    }
-    result_.recipe.optimizer = form_->settings(*optimizer_);
+    if (!xs || !y || count == 0 || count % lists != 0) return std::nullopt;
+    result_.recipe.optimizer = settings_of(*optimizer_, *form_);
     result_.loss = y->values.at(0);
     if (!read_tensors(*xs, count / lists) || !read_rate() || !read_step()) return std::nullopt;
     read_loss();
@@ -121,7 +98,7 @@ class StandardReader {
         if (!slot->tensor() || bound_to(slot) != optimizer_->output((1 + s) * trained + i)) {
           return false;
         }
-        tensor.slots.push_back({form_->slots[s], slot});
+        tensor.slots.push_back({std::string(form_->slots[s].name), slot});
         ++bound_;
       }
       result_.trained.push_back(std::move(tensor));
@@ -138,7 +115,7 @@ class StandardReader {
       ++bound_;
     }
     result_.learning_rate = rate;
-    result_.recipe.optimizer.learning_rate = rate->tensor()->number(0);
+    result_.recipe.optimizer.set("learning_rate", rate->tensor()->number(0));
     return true;
   }
 
@@ -147,10 +124,8 @@ class StandardReader {
     const Value* step = optimizer_->input(1);
     if (!step->tensor()) return false;
     const Value* next = bound_to(step);
-    const OptimizerSettings& settings = result_.recipe.optimizer;
-    const bool counts = settings.kind == OptimizerKind::adam ||
-                        settings.kind == OptimizerKind::adamw || settings.dampening != 0 ||
-                        settings.rate_decay != 0;
+    const std::string_view reason = form_->node.counts_for;
+    const bool counts = reason.empty() || result_.recipe.optimizer.is_on(reason);
     if (!next) return !counts && bound_ == info_.update_bindings.size();
     const Node* add = next->producer();
     if (!add || !add->domain.empty() || add->op != "Add") return false;
@@ -172,9 +147,11 @@ class StandardReader {
   /// The losses that have a node of their own; all others are custom.
   void read_loss() {
     Recipe& recipe = result_.recipe;
-    recipe.loss = LossKind::custom;
+    recipe.loss = kCustomLoss;
     const Node* node = result_.loss->producer();
-    if (!node || node->op != "SoftmaxCrossEntropyLoss" || !node->domain.empty()) return;
+    if (!node || !node->domain.empty()) return;
+    const auto def = std::ranges::find(losses(), node->op, &LossDef::node);
+    if (def == losses().end()) return;
     const bool plain = node->string_or("reduction", "mean") == "mean" && !node->input(2) &&
                        !node->attribute("ignore_index");
     const Value* prediction = node->input(0);
@@ -183,7 +160,7 @@ class StandardReader {
         &label->graph() != info_.algorithm.get()) {
       return;
     }
-    recipe.loss = LossKind::softmax_cross_entropy;
+    recipe.loss = def->name;
     result_.prediction = prediction;
     result_.label = label;
     const auto outputs = model_.graph->outputs();
@@ -196,7 +173,7 @@ class StandardReader {
   const TrainingInfo& info_;
   const Node* gradient_ = nullptr;
   const Node* optimizer_ = nullptr;
-  const StandardNode* form_ = nullptr;
+  const OptimizerDef* form_ = nullptr;
   size_t bound_ = 0;
   Recognised result_;
 };

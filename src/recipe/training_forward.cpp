@@ -6,6 +6,7 @@
 
 #include "ir/dependence.h"
 #include "onward/error.h"
+#include "ops/op_def.h"
 #include "recipe/batch_norm.h"
 
 namespace onward {
@@ -20,8 +21,7 @@ const Tensor* constant_of(const Value* value) {
 }
 
 bool is_batch_norm(const Node& node) {
-  return node.domain.empty() && node.op == "BatchNormalization" &&
-         node.int_or("training_mode", 0) == 0;
+  return input_role(node, 3) == InputRole::running_mean && !is_in_training(node);
 }
 
 /// A Dropout that passes everything through in inference, and would drop something in training.
@@ -57,7 +57,7 @@ void refuse_in_subgraphs(const Node& node, const Recipe& recipe) {
       throw Error(fmt::format(
           "{} '{}' is in a subgraph of {} '{}', where it can't train: {}", inner.op, inner.label(),
           node.op, node.label(),
-          inner.op == "Dropout" ? "switch dropout off" : "keep BatchNormalization frozen"));
+          is_batch_norm(inner) ? "keep BatchNormalization frozen" : "switch dropout off"));
     });
   }
 }

@@ -66,6 +66,7 @@ OPTIMIZERS = {
     ("adam", "torch"): ["--beta1", "0.8", "--beta2", "0.99", "--epsilon", "1e-3", "--weight-decay", "0.01"],
     ("adamw", "torch"): ["--beta1", "0.8", "--beta2", "0.99", "--epsilon", "1e-3", "--weight-decay", "0.05"],
     ("adagrad", "torch"): ["--rate-decay", "0.1", "--initial-accumulator", "0.2", "--epsilon", "1e-3", "--weight-decay", "0.01"],
+    ("rmsprop", "torch"): ["--rho", "0.9", "--momentum", "0.8", "--centered", "1", "--epsilon", "1e-3", "--weight-decay", "0.01"],
     # Exact in float32, to which Keras on TensorFlow rounds an optimizer's numbers.
     ("sgd", "keras"): ["--weight-decay", "0.0078125"],
     ("momentum", "keras"): ["--momentum", "0.875", "--weight-decay", "0.0078125"],
@@ -74,6 +75,8 @@ OPTIMIZERS = {
     ("adamw", "keras"): ["--weight-decay", "0.046875", "--beta1", "0.875", "--beta2", "0.9921875",
                          "--epsilon", str(2.0**-10)],
     ("adagrad", "keras"): ["--initial-accumulator", "0.1875", "--epsilon", str(2.0**-10), "--weight-decay", "0.0078125"],
+    ("rmsprop", "keras"): ["--rho", "0.9", "--momentum", "0.8", "--centered", "1", "--epsilon", "1e-3",
+                           "--weight-decay", "0.0078125"],
     ("sgd", "onnx"): [],
     ("momentum", "onnx"): ["--momentum", "0.9", "--dampening", "0.25", "--weight-decay", "0.01"],
     ("nesterov", "onnx"): ["--momentum", "0.8"],

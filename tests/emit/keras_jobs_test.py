@@ -63,9 +63,10 @@ def test_batch_norm(tmp_path, variance):
     check(tmp_path, ["--optimizer", "adam", "--bn", "batch", "--bn-variance", variance, "--bn-momentum", "0.7"])
 
 
-@pytest.mark.parametrize("loss", ["mse", "bce_with_logits"])
-def test_losses(tmp_path, loss):
-    check(tmp_path, ["--optimizer", "adam"], loss=loss)
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("loss", ["mse", "l1", "bce_with_logits"])
+def test_losses(tmp_path, loss, reduction):
+    check(tmp_path, ["--optimizer", "adam", "--reduction", reduction], loss=loss)
 
 
 def test_frozen_parts(tmp_path):

@@ -6,12 +6,12 @@ import numpy as np
 from emitted import onward as command
 
 import onward
+from onward._activations import ACTIVATIONS
 
 # What is computed of z, whose elements are whole numbers from -2 to 2; v is another such tensor, one is 1.
 KINKS = {
-    "abs": "y = Abs(z)",
-    "relu": "y = Relu(z)",
-    "leaky": "y = LeakyRelu(z)",
+    **{f"{row.op}, {number}": f"a = Add(z, {row.op}_{number}) y = {row.op}(a)"
+       for row in ACTIVATIONS for number in range(len(row.kinks))},
     "leaky, steep": "y = LeakyRelu<alpha = 2.0>(z)",
     "leaky, negative": "y = LeakyRelu<alpha = -0.5>(z)",
     "clip": "y = Clip(z, minus, one)",
@@ -68,7 +68,8 @@ KINKS = {
 }
 # What other inputs of the operators are, all of them trained.
 SHARED = {"another": "[2,6,6]", "low": "", "high": "", "row": "[6]"}
-NUMBERS = {"zero": 0, "one": 1, "minus": -1, "two": 2}
+NUMBERS = {"zero": 0, "one": 1, "minus": -1, "two": 2,
+           **{f"{row.op}_{number}": kink for row in ACTIVATIONS for number, kink in enumerate(row.kinks)}}
 LISTS = {"last": [-1], "places": [2, 3], "columns": [1], "as_row": [0, 1, -1], "as_cube": [0, 2, 3, 4, 3]}
 
 

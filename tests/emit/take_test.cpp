@@ -20,7 +20,7 @@ Model job() {
 g (float[N,2,6,7] x) => (float[N,3,5,4] y) <float[3,2,2,4] kernel = uniform(1, -1, 1)> { y = Conv(x, kernel) })");
   Problems problems;
   infer_types(model, problems);
-  return prepare(std::move(model), {.loss = LossKind::mse});
+  return prepare(std::move(model), {.loss = "mse"});
 }
 
 NamedTensors tensors_of(const Model& model) {

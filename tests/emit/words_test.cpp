@@ -137,16 +137,28 @@ struct SaidJob {
 const SaidJob kJobs[] = {
     {"AdamW without decay, where torch has a default", Target::torch,
      [](Recipe& recipe) {
-       recipe.optimizer = default_settings(OptimizerKind::adamw, Formula::torch);
-       recipe.optimizer.weight_decay = 0;
+       recipe.optimizer = default_settings("adamw", Formula::torch);
+       recipe.optimizer.set("weight_decay", 0);
      },
      "weight_decay=0.0"},
     {"a rate that decays from the second step on", Target::keras,
      [](Recipe& recipe) {
-       recipe.optimizer = default_settings(OptimizerKind::adagrad, Formula::torch);
-       recipe.optimizer.rate_decay = 0.1;
+       recipe.optimizer = default_settings("adagrad", Formula::torch);
+       recipe.optimizer.set("rate_decay", 0.1);
      },
-     "lr / (1 + (t - 1) * 0.1)"},
+     "lr / (1.0 + t * 0.1)"},
+    {"a difference that is added", Target::torch,
+     [](Recipe& recipe) { recipe.optimizer = default_settings("nesterov", Formula::keras); },
+     "+ (new_momentum * 0.9 - part)"},
+    {"the standard's numbers, which are of float32", Target::torch,
+     [](Recipe& recipe) { recipe.optimizer = default_settings("nesterov", Formula::onnx); },
+     "new_V = 0.9 * V + g\n"},
+    {"a count that only the first step needs", Target::keras,
+     [](Recipe& recipe) {
+       recipe.optimizer = default_settings("momentum", Formula::torch);
+       recipe.optimizer.set("dampening", 0.25);
+     },
+     "ops.where(t == 0, g, 0.9 * momentum_buffer + 0.75 * g)"},
     {"statistics that stay", Target::keras, [](Recipe&) {}, "(h, training=False)"},
     {"statistics that change", Target::keras,
      [](Recipe& recipe) { recipe.batch_norm = BatchNormMode::batch; }, "(h, training=training)"},
@@ -160,7 +172,7 @@ const SaidJob kJobs[] = {
 
 TEST(Words, OfAJob) {
   for (const SaidJob& tested : kJobs) {
-    Recipe recipe{.loss = LossKind::mse};
+    Recipe recipe{.loss = "mse"};
     tested.change(recipe);
     const Model job = prepare(
         model_of(

@@ -1,5 +1,7 @@
 """Arrays go in and come out with their type and values, without a copy where NumPy has the type."""
 
+import tracemalloc
+
 import ml_dtypes
 import numpy as np
 import onnx
@@ -100,6 +102,19 @@ def test_results_can_not_be_written_to():
     array = holding(np.arange(10.0)).initializers["w"]
     with pytest.raises(ValueError):
         array[0] = 1
+
+
+def test_results_take_over_the_memory_of_their_tensors():
+    """What a plan computed is copied once, in C++ (tests/train/copies_test.cpp): NumPy has no memory of its own."""
+    array = np.ones(1 << 18)
+    trainer = onward.Trainer(identity(array.dtype, array.shape))
+    trainer.infer({"x": array})
+    tracemalloc.start()
+    result = trainer.infer({"x": array})["y"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not result.flags.owndata and not np.shares_memory(result, array)
+    assert peak < array.nbytes / 8
 
 
 def test_results_do_not_change_with_the_inputs():

@@ -43,6 +43,9 @@ OPTIMIZERS = {
     "adam of other numbers": lambda: keras.optimizers.Adam(0.003, beta_1=0.8, beta_2=0.95, epsilon=1e-5, weight_decay=0.02),
     "adamw": lambda: keras.optimizers.AdamW(0.003),
     "adagrad": lambda: keras.optimizers.Adagrad(0.02, initial_accumulator_value=0.2),
+    "rmsprop": lambda: keras.optimizers.RMSprop(0.003),
+    "rmsprop of other numbers": lambda: keras.optimizers.RMSprop(0.003, rho=0.8, momentum=0.7, epsilon=1e-5, centered=True,
+                                                                 weight_decay=0.01),
 }
 
 
@@ -493,7 +496,7 @@ REFUSED = {
              "Embedding 'e' with Adam can't be exported"),
     "frozen since": (stepped_then_frozen, "built for 4 variables, the model trains 2 now"),
     "nothing to train": (lambda: compiled(lambda x: layers.Dense(2, trainable=False)(x)), "nothing would be trained"),
-    "other optimizer": (lambda: compiled(optimizer="rmsprop"), "the optimizer RMSprop"),
+    "other optimizer": (lambda: compiled(optimizer="nadam"), "the optimizer Nadam"),
     "a call of its own": (lambda: changed(lambda model: model.layers[-1], "call"), "Dense .* has its own call"),
     "a train_step of its own": (lambda: changed(lambda model: model, "train_step"), "Functional .* has its own train_step"),
     "an update_step of its own": (lambda: changed(lambda model: model.optimizer, "update_step"), "SGD .* has its own update_step"),
@@ -515,6 +518,8 @@ REFUSED = {
     "function of a rate": (lambda: compiled(optimizer=keras.optimizers.SGD(lambda: 0.1)), "a schedule for its learning_rate"),
     "excluded": (undecayed, "out of the decay of weights"),
     "other loss": (lambda: compiled(loss="huber"), "'huber' can't be exported"),
+    "sum of absolute errors": (lambda: compiled(loss=keras.losses.MeanAbsoluteError(reduction="sum")),
+                               "MeanAbsoluteError with reduction='sum' can't be exported"),
     "own loss": (lambda: compiled(loss=lambda y, x: x), "can't be exported: it may be"),
     "vague loss": (lambda: compiled(loss="crossentropy"), "name it"),
     "weighted loss": (lambda: compiled(loss_weights=2.0), "loss_weights can't be exported"),

@@ -37,6 +37,8 @@ LOSSES = {
     "squares by name": ("mse", None, "number"),
     "squares of softmax": (k.MeanSquaredError(), "softmax", "number"),
     "squares, sum": (k.MeanSquaredError(reduction="sum"), "places", "number"),
+    "absolute by name": ("mae", None, "number"),
+    "absolute of softmax": (k.MeanAbsoluteError(), "softmax", "number"),
 }
 
 

@@ -49,6 +49,9 @@ OPTIMIZERS = {
     "adam decoupled": lambda p: torch.optim.Adam(p, lr=0.003, weight_decay=0.1, decoupled_weight_decay=True),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.003, weight_decay=0.1),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.02, lr_decay=0.01, initial_accumulator_value=0.1),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.003),
+    "rmsprop of other numbers": lambda p: torch.optim.RMSprop(p, lr=0.003, alpha=0.9, eps=1e-5, weight_decay=0.01,
+                                                              momentum=0.8, centered=True),
 }
 
 
@@ -103,6 +106,8 @@ LOSSES = {
     "likelihood, weights, sum": (nn.NLLLoss(weight=WEIGHT, reduction="sum"), nn.LogSoftmax(dim=1), "class"),
     "squares": (nn.MSELoss(), None, "number"),
     "squares, sum": (nn.MSELoss(reduction="sum"), None, "number"),
+    "absolute": (nn.L1Loss(), None, "number"),
+    "absolute, sum": (nn.L1Loss(reduction="sum"), None, "number"),
     "binary": (nn.BCEWithLogitsLoss(), None, "probability"),
     "binary, sum": (nn.BCEWithLogitsLoss(reduction="sum"), None, "probability"),
     "binary of sigmoid": (nn.BCEWithLogitsLoss(), nn.Sigmoid(), "probability"),
@@ -290,7 +295,7 @@ CROSS_ENTROPY = nn.CrossEntropyLoss()
 REFUSED = {
     "amsgrad": (module, CROSS_ENTROPY, lambda m: torch.optim.Adam(m.parameters(), amsgrad=True), "amsgrad=True"),
     "maximize": (module, CROSS_ENTROPY, lambda m: torch.optim.SGD(m.parameters(), lr=0.1, maximize=True), "maximize=True"),
-    "other optimizer": (module, CROSS_ENTROPY, lambda m: torch.optim.RMSprop(m.parameters()), "RMSprop"),
+    "other optimizer": (module, CROSS_ENTROPY, lambda m: torch.optim.Rprop(m.parameters()), "Rprop"),
     "groups": (module, CROSS_ENTROPY,
                lambda m: torch.optim.SGD([{"params": m.hidden.parameters()}, {"params": m.head.parameters(), "lr": 0.5}],
                                          lr=0.1), r"differ in lr \(0.1 and 0.5\)"),

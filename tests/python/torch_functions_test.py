@@ -8,6 +8,7 @@ from torch import nn
 from torch_training import assert_goes_on
 
 from onward import _torch_program as programs
+from onward._activations import ACTIVATIONS
 
 EPS = 2.0**-16
 
@@ -95,7 +96,8 @@ MODULES = {
     "2 dimensions": (lambda: Images(2), (3, 2, 7, 7)),
     "3 dimensions": (lambda: Images(3), (3, 2, 6, 6, 6)),
 }
-ELSEWHERE = {"embedding"}  # in torch_export_test.py
+ELSEWHERE = {"embedding",  # in torch_export_test.py
+             *(row.torch for row in ACTIVATIONS)}  # in torch_activations_test.py
 
 
 def made(name):

@@ -22,6 +22,7 @@ LOSSES = {
     "binary, sum": (nn.BCEWithLogitsLoss(reduction="sum"), NUMBERS),
     "squares": (nn.MSELoss(), NUMBERS),
     "squares, sum": (nn.MSELoss(reduction="sum"), NUMBERS),
+    "absolute": (nn.L1Loss(), NUMBERS),
 }
 FUNCTIONS = {
     "softmax": lambda x: x.softmax(1),
@@ -110,3 +111,7 @@ class Zero(nn.Module):
 @pytest.mark.parametrize("loss", ["binary", "binary, sum"])
 def test_slopes_of_the_binary_loss_at_zero(loss):
     assert_same_loss(Zero(), *LOSSES[loss])
+
+
+def test_slope_of_the_absolute_loss_at_zero():
+    assert_same_loss(Zero(), nn.L1Loss(), torch.tensor([[0.0, 1.0, 0.0]] * 5, dtype=torch.float64))

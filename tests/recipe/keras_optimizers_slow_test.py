@@ -57,6 +57,16 @@ CASES = {
     "adamw, Keras's defaults": (["--optimizer", "adamw"], (keras.optimizers.AdamW, {}), MOMENTS),
     "adagrad, Keras's defaults": (
         ["--optimizer", "adagrad"], (keras.optimizers.Adagrad, {}), ["accumulator"]),
+    "rmsprop, Keras's defaults": (["--optimizer", "rmsprop"], (keras.optimizers.RMSprop, {}), ["velocity"]),
+    "rmsprop, momentum": (
+        ["--optimizer", "rmsprop", "--lr", "0.003", "--momentum", "0.8"],
+        (keras.optimizers.RMSprop, {"learning_rate": 0.003, "momentum": 0.8}), ["velocity", "momentum"]),
+    "rmsprop, other numbers": (
+        ["--optimizer", "rmsprop", "--lr", "0.003", "--rho", "0.8", "--momentum", "0.7", "--epsilon", "1e-5",
+         "--centered", "1", "--weight-decay", "0.01"],
+        (keras.optimizers.RMSprop, {"learning_rate": 0.003, "rho": 0.8, "momentum": 0.7, "epsilon": 1e-5,
+                                    "centered": True, "weight_decay": 0.01}),
+        ["velocity", "momentum", "average_gradient"]),
 }
 
 # Our names, and Keras's variables in its own order, with the way from Keras's layout to ONNX's.
@@ -105,9 +115,12 @@ def train_in_keras(weights, data, make_optimizer):
 
 def slots_of(optimizer, names):
     """Variables of the optimizer by the trained variable and the slot: after the iterations and the
-    learning rate, slots alternate for each variable."""
+    learning rate, slots alternate for each variable; RMSprop's are all of one kind, then of the next."""
     values = [np.asarray(variable) for variable in optimizer.variables[2:]]
-    places = [(parameter, slot) for parameter in TRAINED for slot in names]
+    if isinstance(optimizer, keras.optimizers.RMSprop):
+        places = [(parameter, slot) for slot in names for parameter in TRAINED]
+    else:
+        places = [(parameter, slot) for parameter in TRAINED for slot in names]
     assert len(values) == len(places)
     return dict(zip(places, values))
 

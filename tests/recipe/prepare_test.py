@@ -112,7 +112,7 @@ def test_loss_from_a_file(model, tmp_path):
 
 
 REFUSALS = {
-    "unknown loss": (["--loss", "l1"], "there is no loss 'l1'"),
+    "unknown loss": (["--loss", "hinge"], "there is no loss 'hinge'"),
     "loss file is missing": (["--loss", "nowhere.onnx"], "nowhere.onnx"),
     "loss needs a file": (["--loss", "custom"], "a custom loss is an ONNX file"),
     "unknown output": (["--loss", "mse", "--output", "scores"],

@@ -9,6 +9,7 @@
 #include "format/save.h"
 #include "infer/infer.h"
 #include "ir/rewrite.h"
+#include "recipe/optimizer_def.h"
 #include "recipe/recipe_json.h"
 #include "tests/recipe/models.h"
 #include "text/text.h"
@@ -25,14 +26,10 @@ void expect_equal(const Recipe& a, const Recipe& b) {
 
 std::vector<Recipe> recipes() {
   std::vector<Recipe> list;
-  for (const Formula formula : {Formula::torch, Formula::keras, Formula::onnx}) {
-    for (const OptimizerKind kind :
-         {OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::nesterov, OptimizerKind::adam,
-          OptimizerKind::adamw, OptimizerKind::adagrad}) {
-      Recipe recipe;
-      recipe.optimizer = default_settings(kind, formula);
-      list.push_back(recipe);
-    }
+  for (const OptimizerDef& def : optimizers()) {
+    Recipe recipe;
+    recipe.optimizer = OptimizerSettings(def);
+    list.push_back(recipe);
   }
   Recipe batch;
   batch.batch_norm = BatchNormMode::batch;
@@ -42,20 +39,21 @@ std::vector<Recipe> recipes() {
   batch.freeze = {"conv.*"};
   list.push_back(batch);
   Recipe dampened;
-  dampened.optimizer = default_settings(OptimizerKind::momentum, Formula::torch);
-  dampened.optimizer.dampening = 0.1;
-  dampened.optimizer.weight_decay = 1e-4;
+  dampened.optimizer = default_settings("momentum", Formula::torch);
+  dampened.optimizer.set("dampening", 0.1);
+  dampened.optimizer.set("weight_decay", 1e-4);
   dampened.output = "logits";
   list.push_back(dampened);
   Recipe on_jax;
-  on_jax.optimizer = default_settings(OptimizerKind::adam, Formula::keras);
+  on_jax.optimizer = default_settings("adam", Formula::keras);
   on_jax.optimizer.float32_numbers = false;
   list.push_back(on_jax);
   Recipe regression;
-  regression.loss = LossKind::mse;
+  regression.loss = "mse";
   list.push_back(regression);
   Recipe binary;
-  binary.loss = LossKind::bce_with_logits;
+  binary.loss = "bce_with_logits";
+  binary.reduction = Reduction::sum;
   list.push_back(binary);
   return list;
 }
@@ -98,7 +96,7 @@ TEST(RecogniseTest, CustomLossComesOutOfTheAlgorithm) {
   for (const BatchNormMode mode : {BatchNormMode::frozen, BatchNormMode::batch}) {
     Recipe recipe;
     recipe.batch_norm = mode;
-    recipe.loss = LossKind::custom;
+    recipe.loss = "custom";
     recipe.loss_graph = std::make_shared<const Model>(model_of(
         "<ir_version: 8, opset_import: [\"\" : 17]> l (double[N,3] logits, double[N,3] target) => "
         "(double cost) <double two = {2}> { d = Sub(logits, target) s = Pow(d, two) "
@@ -114,6 +112,26 @@ TEST(RecogniseTest, CustomLossComesOutOfTheAlgorithm) {
   }
 }
 
+// What builds before the table of optimizers wrote: all nine numbers, whatever the optimizer is.
+constexpr const char* kOlderHint =
+    R"({"version":1,"loss":"softmax_cross_entropy","output":"","reads":["logits"],)"
+    R"("loss_reads":"logits","ignore_index":null,"optimizer":{"kind":"momentum","formula":"torch",)"
+    R"("learning_rate":0.02,"weight_decay":0.01,"momentum":0.8,"dampening":0.25,"beta1":0.9,)"
+    R"("beta2":0.999,"epsilon":0.0,"rate_decay":0.0,"initial_accumulator":0.0,)"
+    R"("float32_numbers":false},"train":[],"freeze":[],"batch_norm":"frozen",)"
+    R"("batch_variance":"biased","batch_momentum":null,"dropout":true})";
+
+TEST(RecogniseTest, HintsOfOlderBuilds) {
+  const RecipeHint hint = hint_from_json(kOlderHint);
+  EXPECT_EQ(to_json(hint), kOlderHint);
+  EXPECT_EQ(hint.recipe.optimizer["dampening"], 0.25);
+  Model model = prepare(model_of(kConvolutional), hint.recipe);
+  model.training[0].algorithm->metadata = {{std::string(kRecipeKey), kOlderHint}};
+  const auto recognised = recognise(reloaded(model), 0);
+  ASSERT_TRUE(recognised);
+  expect_equal(recognised->recipe, hint.recipe);
+}
+
 TEST(RecogniseTest, StateMayHaveMovedOn) {
   Model model = prepare(model_of(kConvolutional), {});
   Graph& algorithm = *model.training[0].algorithm;
@@ -125,7 +143,7 @@ TEST(RecogniseTest, StateMayHaveMovedOn) {
   }
   const auto recognised = recognise(model, 0);
   ASSERT_TRUE(recognised);
-  EXPECT_EQ(recognised->recipe.optimizer.learning_rate, 0.5);
+  EXPECT_EQ(recognised->recipe.optimizer["learning_rate"], 0.5);
   EXPECT_EQ(recognised->step->tensor()->integer(0), 40);
 }
 
@@ -207,12 +225,12 @@ TEST(RecogniseTest, StandardNodesNeedNoHint) {
   const auto recognised = recognise(model, 0);
   ASSERT_TRUE(recognised);
   const OptimizerSettings& optimizer = recognised->recipe.optimizer;
-  EXPECT_EQ(optimizer.kind, OptimizerKind::momentum);
-  EXPECT_EQ(optimizer.formula, Formula::onnx);
-  EXPECT_EQ(optimizer.momentum, 0.9);
-  EXPECT_EQ(optimizer.dampening, 0);
-  EXPECT_NEAR(optimizer.learning_rate, 0.01, 1e-9);
-  EXPECT_EQ(recognised->recipe.loss, LossKind::softmax_cross_entropy);
+  EXPECT_EQ(optimizer.name(), "momentum");
+  EXPECT_EQ(optimizer.formula(), Formula::onnx);
+  EXPECT_EQ(optimizer["momentum"], 0.9);
+  EXPECT_EQ(optimizer["dampening"], 0);
+  EXPECT_NEAR(optimizer["learning_rate"], 0.01, 1e-9);
+  EXPECT_EQ(recognised->recipe.loss, "softmax_cross_entropy");
   EXPECT_EQ(recognised->prediction->name(), "logits");
   ASSERT_EQ(recognised->trained.size(), 8U);
   EXPECT_EQ(recognised->trained[2].parameter->name(), "conv2.weight");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "onward/error.h"
+#include "recipe/loss_def.h"
 #include "tests/recipe/models.h"
 
 namespace onward {
@@ -25,7 +26,7 @@ struct Refusal {
 };
 
 void custom(Recipe& recipe, std::string_view text) {
-  recipe.loss = LossKind::custom;
+  recipe.loss = "custom";
   recipe.loss_graph = std::make_shared<const Model>(model_of(text));
 }
 
@@ -57,33 +58,33 @@ const Refusal kRefusals[] = {
      "'ratio' can't be trained: no gradient of the loss reaches it"},
     {"momentum", kConvolutional,
      [](Recipe& r) {
-       r.optimizer = default_settings(OptimizerKind::momentum, Formula::torch);
-       r.optimizer.momentum = 1.5;
+       r.optimizer = default_settings("momentum", Formula::torch);
+       r.optimizer.set("momentum", 1.5);
      },
      "momentum is 1.5, but must be at least 0 and less than 1"},
-    {"rate", kConvolutional, [](Recipe& r) { r.optimizer.learning_rate = -1; },
+    {"rate", kConvolutional, [](Recipe& r) { r.optimizer.set("learning_rate", -1); },
      "the learning rate is -1, but must be a number from 0 on"},
     {"dampening_in_keras", kConvolutional,
      [](Recipe& r) {
-       r.optimizer = default_settings(OptimizerKind::momentum, Formula::keras);
-       r.optimizer.dampening = 0.5;
+       r.optimizer = default_settings("momentum", Formula::keras);
+       r.optimizer.set("dampening", 0.5);
      },
      "momentum in the formula of keras has no dampening"},
     {"dampened_nesterov", kConvolutional,
      [](Recipe& r) {
-       r.optimizer = default_settings(OptimizerKind::nesterov, Formula::torch);
-       r.optimizer.dampening = 0.5;
+       r.optimizer = default_settings("nesterov", Formula::torch);
+       r.optimizer.set("dampening", 0.5);
      },
      "nesterov in the formula of torch has no dampening"},
     {"ignored_label_of_mse", kLinear,
      [](Recipe& r) {
-       r.loss = LossKind::mse;
+       r.loss = "mse";
        r.ignore_index = 1;
      },
      "ignore_index is of softmax_cross_entropy: the loss mse ignores no label"},
     {"ignored_label_of_bce", kLinear,
      [](Recipe& r) {
-       r.loss = LossKind::bce_with_logits;
+       r.loss = "bce_with_logits";
        r.ignore_index = -100;
      },
      "ignore_index is of softmax_cross_entropy: the loss bce_with_logits ignores no label"},
@@ -95,6 +96,14 @@ const Refusal kRefusals[] = {
        r.output = "b";
      },
      "the loss reads no output 'b': a custom loss names what it reads"},
+    {"reduction_of_a_custom_loss", kTwoOutputs,
+     [](Recipe& r) {
+       custom(r,
+              "<ir_version: 8, opset_import: [\"\" : 17]> l (double[N,3] a) => (double c) "
+              "{ c = ReduceMean<keepdims = 0>(a) }");
+       r.reduction = Reduction::sum;
+     },
+     "reduction is of losses by name: a custom loss is what its graph computes"},
     {"momentum_of_frozen_statistics", kConvolutional, [](Recipe& r) { r.batch_momentum = 0.5; },
      "batch_momentum is of BatchNormalization by the statistics of each batch"},
     {"variance_of_frozen_statistics", kConvolutional,
@@ -113,7 +122,7 @@ const Refusal kRefusals[] = {
        r.batch_momentum = 1.5;
      },
      "batch_momentum is 1.5, but must be from 0 to 1"},
-    {"loss_without_graph", kConvolutional, [](Recipe& r) { r.loss = LossKind::custom; },
+    {"loss_without_graph", kConvolutional, [](Recipe& r) { r.loss = "custom"; },
      "a custom loss, and only that, has a graph"},
     {"loss_of_another_model", kLinear,
      [](Recipe& r) {
@@ -163,7 +172,7 @@ const Refusal kRefusals[] = {
     {"half_precision_node",
      "<ir_version: 8, opset_import: [\"\" : 17]> g (float16[N,2] x) => (float16[N,2] y) "
      "<float16[2,2] w = {0, 0, 0, 0}> { y = MatMul(x, w) }",
-     [](Recipe& r) { r.optimizer = default_settings(OptimizerKind::adam, Formula::onnx); },
+     [](Recipe& r) { r.optimizer = default_settings("adam", Formula::onnx); },
      "'w' is f16[2,2], but the standard's optimizer nodes take float and double"},
 };
 
@@ -179,8 +188,8 @@ class RefusalTest : public testing::TestWithParam<Refusal> {};
 
 TEST_P(RefusalTest, SaysWhy) {
   Recipe recipe;
-  GetParam().change(recipe);
   try {
+    GetParam().change(recipe);
     prepare(model_of(GetParam().model), recipe);
     FAIL() << "it was accepted";
   } catch (const Error& error) {
@@ -193,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Recipe, RefusalTest, testing::ValuesIn(kRefusals),
 
 TEST(RefusalTest, SecondTraining) {
   try {
-    prepare(prepare(model_of(kLinear), {.loss = LossKind::mse}), {.loss = LossKind::mse});
+    prepare(prepare(model_of(kLinear), {.loss = "mse"}), {.loss = "mse"});
     FAIL() << "it was accepted";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
@@ -202,7 +211,7 @@ TEST(RefusalTest, SecondTraining) {
 }
 
 TEST(RefusalTest, WhatOnwardCantTrain) {
-  Recipe recipe{.loss = LossKind::mse};
+  Recipe recipe{.loss = "mse"};
   recipe.train = {"w"};
   try {
     prepare(model_of(kUntrainable), recipe);
@@ -230,7 +239,7 @@ TEST(RefusalTest, WhatCheckRefuses) {
     prepare(
         model_of("<ir_version: 8, opset_import: [\"\" : 17]> g (double[N,2] x) => (double[N,3] y) "
                  "<double[2,3] w = full(1), double[5] b = full(0)> { y = Gemm(x, w, b) }"),
-        {.loss = LossKind::mse});
+        {.loss = "mse"});
     FAIL() << "it was accepted";
   } catch (const Error& error) {
     EXPECT_NE(
@@ -249,10 +258,14 @@ TEST(RefusalTest, NamesAreListed) {
     }
     return "";
   };
-  EXPECT_EQ(message([] { loss_kind("l1"); }),
-            "there is no loss 'l1': choose softmax_cross_entropy, mse, bce_with_logits, custom");
-  EXPECT_EQ(message([] { optimizer_kind("Adam"); }),
-            "there is no optimizer 'Adam': choose sgd, momentum, nesterov, adam, adamw, adagrad");
+  EXPECT_EQ(
+      message([] { find_loss("l3"); }),
+      "there is no loss 'l3': choose softmax_cross_entropy, mse, l1, bce_with_logits, custom");
+  EXPECT_EQ(message([] { default_settings("Adam", Formula::torch); }),
+            "there is no optimizer 'Adam': choose sgd, momentum, nesterov, adam, adamw, adagrad, "
+            "rmsprop");
+  EXPECT_EQ(message([] { default_settings("rmsprop", Formula::onnx); }),
+            "there is no rmsprop in the formula of onnx: it has one in that of torch and keras");
   EXPECT_EQ(message([] { formula_of("jax"); }),
             "there is no formula 'jax': choose torch, keras, onnx");
 }

@@ -92,8 +92,7 @@ Model role_model(const RoleCase& each) {
 
 TEST_P(RoleTest, IsDecided) {
   const RoleCase& each = GetParam();
-  const Prepared prepared =
-      prepare_with_reasons(role_model(each), {.loss = LossKind::mse, .force = true});
+  const Prepared prepared = prepare_with_reasons(role_model(each), {.loss = "mse", .force = true});
   for (const Decision& decision : prepared.decisions) {
     if (decision.name != each.tensor) continue;
     EXPECT_EQ(decision.trained, each.trained);
@@ -115,7 +114,7 @@ g (double[N,2] x) => (double[N,1] y) {
   m = MatMul(x, w)
   y = Mul(m, two)
 })"),
-                              {.loss = LossKind::mse});
+                              {.loss = "mse"});
   ASSERT_EQ(model.graph->initializers().size(), 1U);
   EXPECT_EQ(model.graph->initializers()[0]->name(), "w");
   EXPECT_EQ(model.graph->initializers()[0]->tensor()->number(1), 2);
@@ -140,7 +139,7 @@ g (double[N,2] x) => (double[N,2] y) <double[2] p = full(0), double[2,2] w = ful
         value->metadata.emplace_back("pkg.torch.export.graph_signature.InputSpec.kind", kind);
       }
     }
-    return prepare_with_reasons(std::move(model), {.loss = LossKind::mse}).decisions[0];
+    return prepare_with_reasons(std::move(model), {.loss = "mse"}).decisions[0];
   };
   EXPECT_TRUE(decide("PARAMETER").trained);
   EXPECT_EQ(decide("PARAMETER").reason,

@@ -35,6 +35,16 @@ CASES = {
          "--initial-accumulator", "0.1"],
         (torch.optim.Adagrad, {"lr": 0.02, "lr_decay": 0.1, "weight_decay": 0.01,
                                "initial_accumulator_value": 0.1}), ["sum"]),
+    "rmsprop": (
+        ["--optimizer", "rmsprop", "--lr", "0.003"], (torch.optim.RMSprop, {"lr": 0.003}), ["square_avg"]),
+    "rmsprop, other numbers": (
+        ["--optimizer", "rmsprop", "--lr", "0.003", "--rho", "0.9", "--epsilon", "1e-5", "--weight-decay", "0.01",
+         "--momentum", "0.8", "--centered", "1"],
+        (torch.optim.RMSprop, {"lr": 0.003, "alpha": 0.9, "eps": 1e-5, "weight_decay": 0.01, "momentum": 0.8,
+                               "centered": True}), ["square_avg", "momentum_buffer", "grad_avg"]),
+    "rmsprop, centered on new gradients": (
+        ["--optimizer", "rmsprop", "--lr", "0.003", "--rho", "0.3", "--centered", "1"],
+        (torch.optim.RMSprop, {"lr": 0.003, "alpha": 0.3, "centered": True}), ["square_avg", "grad_avg"]),
 }
 
 

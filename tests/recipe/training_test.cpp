@@ -6,6 +6,7 @@
 
 #include "check/check.h"
 #include "infer/infer.h"
+#include "recipe/optimizer_def.h"
 #include "tests/recipe/models.h"
 #include "train/trainer.h"
 
@@ -18,13 +19,14 @@ constexpr std::string_view kHeader = "<ir_version: 8, opset_import: [\"\" : 17]>
 
 struct LossCase {
   std::string_view name;
-  LossKind loss;
+  const char* loss;
   std::string_view model;  // one input x
   Tensor x, label;
   double expected;
   std::string_view reads;  // the value that the loss's first node reads
   LossReads from = LossReads::logits;
   std::optional<int64_t> ignore_index = {};
+  Reduction reduction = Reduction::mean;
 };
 
 double cross_entropy(const std::vector<std::vector<double>>& logits,
@@ -57,41 +59,46 @@ std::vector<LossCase> loss_cases() {
   const double entropy = cross_entropy({{1, -2}, {0.5, 3}}, {1, 0});
   const double binary = bce({1, -2, 0.5, 3}, {0, 1, 1, 0.25});
   return {
-      {"softmax_cross_entropy", LossKind::softmax_cross_entropy, "y = MatMul(x, one) }", kTwoByTwo,
-       classes, entropy, "y"},
-      {"before_softmax", LossKind::softmax_cross_entropy,
-       "l = MatMul(x, one) y = Softmax<axis = -1>(l) }", kTwoByTwo, classes, entropy, "l"},
-      {"before_log_softmax", LossKind::softmax_cross_entropy,
+      {"softmax_cross_entropy", "softmax_cross_entropy", "y = MatMul(x, one) }", kTwoByTwo, classes,
+       entropy, "y"},
+      {"before_softmax", "softmax_cross_entropy", "l = MatMul(x, one) y = Softmax<axis = -1>(l) }",
+       kTwoByTwo, classes, entropy, "l"},
+      {"before_log_softmax", "softmax_cross_entropy",
        "l = MatMul(x, one) s = LogSoftmax<axis = 1>(l) y = Identity(s) }", kTwoByTwo, classes,
        entropy, "l"},
-      {"softmax_over_the_batch", LossKind::softmax_cross_entropy,
+      {"softmax_over_the_batch", "softmax_cross_entropy",
        "l = MatMul(x, one) y = Softmax<axis = 0>(l) }", kTwoByTwo, classes,
        cross_entropy({{1 / (1 + std::exp(-0.5)), 1 / (1 + std::exp(5))},
                       {1 / (1 + std::exp(0.5)), 1 / (1 + std::exp(-5))}},
                      {1, 0}),
        "y"},
-      {"of_softmax", LossKind::softmax_cross_entropy,
+      {"of_softmax", "softmax_cross_entropy",
        "l = MatMul(x, one) s = Softmax<axis = 1>(l) y = Identity(s) }", kTwoByTwo, classes,
        cross_entropy({{1 / (1 + std::exp(-3)), 1 / (1 + std::exp(3))},
                       {1 / (1 + std::exp(2.5)), 1 / (1 + std::exp(-2.5))}},
                      {1, 0}),
        "y", LossReads::output},
-      {"one_ignored", LossKind::softmax_cross_entropy, "y = MatMul(x, one) }", kTwoByTwo,
+      {"one_ignored", "softmax_cross_entropy", "y = MatMul(x, one) }", kTwoByTwo,
        Tensor::of<int64_t>({2}, {-100, 0}), cross_entropy({{0.5, 3}}, {0}), "y", LossReads::output,
        -100},
-      {"mse", LossKind::mse, "y = MatMul(x, one) }", kTwoByTwo, numbers,
-       (1.0 + 9 + 0.25 + 2.75 * 2.75) / 4, "y"},
-      {"bce_with_logits", LossKind::bce_with_logits, "y = MatMul(x, one) }", kTwoByTwo, numbers,
-       binary, "y"},
-      {"before_sigmoid", LossKind::bce_with_logits, "l = MatMul(x, one) y = Sigmoid(l) }",
-       kTwoByTwo, numbers, binary, "l"},
-      {"of_sigmoid", LossKind::bce_with_logits,
-       "l = MatMul(x, one) s = Sigmoid(l) y = Identity(s) }", kTwoByTwo, numbers,
+      {"mse", "mse", "y = MatMul(x, one) }", kTwoByTwo, numbers, (1.0 + 9 + 0.25 + 2.75 * 2.75) / 4,
+       "y"},
+      {"l1", "l1", "y = MatMul(x, one) }", kTwoByTwo, numbers, (1.0 + 3 + 0.5 + 2.75) / 4, "y"},
+      {"mse_summed", "mse", "y = MatMul(x, one) }", kTwoByTwo, numbers,
+       1.0 + 9 + 0.25 + 2.75 * 2.75, "y", LossReads::logits, std::nullopt, Reduction::sum},
+      {"softmax_cross_entropy_summed", "softmax_cross_entropy", "y = MatMul(x, one) }", kTwoByTwo,
+       classes, 2 * entropy, "y", LossReads::logits, std::nullopt, Reduction::sum},
+      {"bce_with_logits", "bce_with_logits", "y = MatMul(x, one) }", kTwoByTwo, numbers, binary,
+       "y"},
+      {"before_sigmoid", "bce_with_logits", "l = MatMul(x, one) y = Sigmoid(l) }", kTwoByTwo,
+       numbers, binary, "l"},
+      {"of_sigmoid", "bce_with_logits", "l = MatMul(x, one) s = Sigmoid(l) y = Identity(s) }",
+       kTwoByTwo, numbers,
        bce({1 / (1 + std::exp(-1)), 1 / (1 + std::exp(2)), 1 / (1 + std::exp(-0.5)),
             1 / (1 + std::exp(-3))},
            {0, 1, 1, 0.25}),
        "y", LossReads::output},
-      {"far_out", LossKind::bce_with_logits, "y = MatMul(x, one) }",
+      {"far_out", "bce_with_logits", "y = MatMul(x, one) }",
        Tensor::of<double>({1, 2}, {-2000, 1500}), Tensor::of<double>({1, 2}, {0, 0.5}), 375, "y"},
   };
 }
@@ -99,9 +106,10 @@ std::vector<LossCase> loss_cases() {
 TEST(LossTest, IsTheFormula) {
   for (const LossCase& each : loss_cases()) {
     const std::string text = std::string(kHeader) + kScores + std::string(each.model);
-    Prepared prepared = prepare_with_reasons(
-        model_of(text),
-        {.loss = each.loss, .loss_reads = each.from, .ignore_index = each.ignore_index});
+    Prepared prepared = prepare_with_reasons(model_of(text), {.loss = each.loss,
+                                                              .loss_reads = each.from,
+                                                              .reduction = each.reduction,
+                                                              .ignore_index = each.ignore_index});
     EXPECT_EQ(recognise(prepared.model, 0)->prediction->name(), each.reads) << each.name;
     const bool says_so = !prepared.notes.empty() && prepared.notes[0].starts_with("the loss reads");
     EXPECT_EQ(says_so, each.reads == "l") << each.name;
@@ -111,10 +119,21 @@ TEST(LossTest, IsTheFormula) {
   }
 }
 
+TEST(LossTest, GradientOfL1WhereItIsRightIsZero) {
+  Recipe recipe{.loss = "l1"};
+  recipe.optimizer = default_settings("sgd", Formula::torch);
+  Trainer trainer(prepare(model_of(kLinear), recipe));  // y = x / 4
+  for (const double label : {0.25, 0.0}) {
+    trainer.step(
+        {{"x", Tensor::of<double>({1, 1}, {1})}, {"label", Tensor::of<double>({1, 1}, {label})}});
+    EXPECT_EQ(trainer.state().get("w").number(0), label == 0 ? 0.25 - 1e-3 : 0.25);
+  }
+}
+
 TEST(LossTest, GradientOfBinaryCrossEntropyAtZeroIsHalf) {
-  Recipe recipe{.loss = LossKind::bce_with_logits};
-  recipe.optimizer = default_settings(OptimizerKind::sgd, Formula::torch);
-  recipe.optimizer.learning_rate = 1;
+  Recipe recipe{.loss = "bce_with_logits"};
+  recipe.optimizer = default_settings("sgd", Formula::torch);
+  recipe.optimizer.set("learning_rate", 1);
   Trainer trainer(
       prepare(model_of(std::string(kHeader) + "g (double[N,1] x) => (double[N,1] y) "
                                               "<double[1,1] w = {0}> { y = MatMul(x, w) }"),
@@ -125,7 +144,7 @@ TEST(LossTest, GradientOfBinaryCrossEntropyAtZeroIsHalf) {
 }
 
 TEST(LossTest, FileReadsOutputsAndInputs) {
-  Recipe recipe{.loss = LossKind::custom};
+  Recipe recipe{.loss = "custom"};
   // An autoencoder's: it compares an output with the input, and weighs it by a new input.
   recipe.loss_graph = std::make_shared<const Model>(
       model_of(std::string(kHeader) +
@@ -144,139 +163,163 @@ TEST(LossTest, FileReadsOutputsAndInputs) {
 // ---- optimizers, on y = w x with one example: d loss / d w is known ----
 
 struct Numbers {
-  double w = 0.25, first = 0, second = 0;
+  double w = 0.25, first = 0, second = 0, third = 0;
 };
 
 using Step = void (*)(const OptimizerSettings& s, double g, int t, Numbers& n);
 
 struct OptimizerCase {
   Formula formula;
-  OptimizerKind kind;
+  std::string_view kind;
   Step step;  // t counts from 1
 };
 
 // The frameworks' formulas as their documentation has them; the tests in Python compare with the
 // frameworks themselves.
 const OptimizerCase kOptimizerCases[] = {
-    {Formula::torch, OptimizerKind::sgd,
+    {Formula::torch, "sgd",
      [](const OptimizerSettings& s, double g, int, Numbers& n) {
-       n.w -= s.learning_rate * (g + s.weight_decay * n.w);
+       n.w -= s["learning_rate"] * (g + s["weight_decay"] * n.w);
      }},
-    {Formula::torch, OptimizerKind::momentum,
+    {Formula::torch, "momentum",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       g += s.weight_decay * n.w;
-       n.first = t == 1 ? g : s.momentum * n.first + (1 - s.dampening) * g;
-       n.w -= s.learning_rate * n.first;
+       g += s["weight_decay"] * n.w;
+       n.first = t == 1 ? g : s["momentum"] * n.first + (1 - s["dampening"]) * g;
+       n.w -= s["learning_rate"] * n.first;
      }},
-    {Formula::torch, OptimizerKind::nesterov,
+    {Formula::torch, "nesterov",
      [](const OptimizerSettings& s, double g, int, Numbers& n) {
-       g += s.weight_decay * n.w;
-       n.first = s.momentum * n.first + g;
-       n.w -= s.learning_rate * (g + s.momentum * n.first);
+       g += s["weight_decay"] * n.w;
+       n.first = s["momentum"] * n.first + g;
+       n.w -= s["learning_rate"] * (g + s["momentum"] * n.first);
      }},
-    {Formula::torch, OptimizerKind::adam,
+    {Formula::torch, "adam",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       g += s.weight_decay * n.w;
-       n.first = s.beta1 * n.first + (1 - s.beta1) * g;
-       n.second = s.beta2 * n.second + (1 - s.beta2) * g * g;
-       n.w -= s.learning_rate * n.first / (1 - std::pow(s.beta1, t)) /
-              (std::sqrt(n.second / (1 - std::pow(s.beta2, t))) + s.epsilon);
+       g += s["weight_decay"] * n.w;
+       n.first = s["beta1"] * n.first + (1 - s["beta1"]) * g;
+       n.second = s["beta2"] * n.second + (1 - s["beta2"]) * g * g;
+       n.w -= s["learning_rate"] * n.first / (1 - std::pow(s["beta1"], t)) /
+              (std::sqrt(n.second / (1 - std::pow(s["beta2"], t))) + s["epsilon"]);
      }},
-    {Formula::torch, OptimizerKind::adamw,
+    {Formula::torch, "adamw",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       n.w *= 1 - s.learning_rate * s.weight_decay;
-       n.first = s.beta1 * n.first + (1 - s.beta1) * g;
-       n.second = s.beta2 * n.second + (1 - s.beta2) * g * g;
-       n.w -= s.learning_rate * n.first / (1 - std::pow(s.beta1, t)) /
-              (std::sqrt(n.second / (1 - std::pow(s.beta2, t))) + s.epsilon);
+       n.w *= 1 - s["learning_rate"] * s["weight_decay"];
+       n.first = s["beta1"] * n.first + (1 - s["beta1"]) * g;
+       n.second = s["beta2"] * n.second + (1 - s["beta2"]) * g * g;
+       n.w -= s["learning_rate"] * n.first / (1 - std::pow(s["beta1"], t)) /
+              (std::sqrt(n.second / (1 - std::pow(s["beta2"], t))) + s["epsilon"]);
      }},
-    {Formula::torch, OptimizerKind::adagrad,
+    {Formula::torch, "adagrad",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       g += s.weight_decay * n.w;
-       if (t == 1) n.first = s.initial_accumulator;
+       g += s["weight_decay"] * n.w;
+       if (t == 1) n.first = s["initial_accumulator"];
        n.first += g * g;
-       n.w -= s.learning_rate / (1 + (t - 1) * s.rate_decay) * g / (std::sqrt(n.first) + s.epsilon);
+       n.w -= s["learning_rate"] / (1 + (t - 1) * s["rate_decay"]) * g /
+              (std::sqrt(n.first) + s["epsilon"]);
      }},
-    {Formula::keras, OptimizerKind::sgd,
+    {Formula::torch, "rmsprop",
      [](const OptimizerSettings& s, double g, int, Numbers& n) {
-       n.w -= n.w * s.weight_decay * s.learning_rate;
-       n.w -= s.learning_rate * g;
+       g += s["weight_decay"] * n.w;
+       n.first = s["rho"] * n.first + (1 - s["rho"]) * g * g;
+       n.third = s["rho"] * n.third + (1 - s["rho"]) * g;
+       const double deviation = std::sqrt(n.first - n.third * n.third) + s["epsilon"];
+       n.second = s["momentum"] * n.second + g / deviation;
+       n.w -= s["learning_rate"] * n.second;
      }},
-    {Formula::keras, OptimizerKind::momentum,
+    {Formula::keras, "rmsprop",
      [](const OptimizerSettings& s, double g, int, Numbers& n) {
-       n.w -= n.w * s.weight_decay * s.learning_rate;
-       n.first = s.momentum * n.first - s.learning_rate * g;
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       n.first = s["rho"] * n.first + (1 - s["rho"]) * g * g;
+       n.third = s["rho"] * n.third + (1 - s["rho"]) * g;
+       const double variance = n.first - n.third * n.third;
+       n.second =
+           s["momentum"] * n.second + s["learning_rate"] * g / std::sqrt(variance + s["epsilon"]);
+       n.w -= n.second;
+     }},
+    {Formula::keras, "sgd",
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       n.w -= s["learning_rate"] * g;
+     }},
+    {Formula::keras, "momentum",
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       n.first = s["momentum"] * n.first - s["learning_rate"] * g;
        n.w += n.first;
      }},
-    {Formula::keras, OptimizerKind::nesterov,
+    {Formula::keras, "nesterov",
      [](const OptimizerSettings& s, double g, int, Numbers& n) {
-       n.w -= n.w * s.weight_decay * s.learning_rate;
-       n.first = s.momentum * n.first - s.learning_rate * g;
-       n.w += s.momentum * n.first - s.learning_rate * g;
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       n.first = s["momentum"] * n.first - s["learning_rate"] * g;
+       n.w += s["momentum"] * n.first - s["learning_rate"] * g;
      }},
-    {Formula::keras, OptimizerKind::adam,
+    {Formula::keras, "adam",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       n.w -= n.w * s.weight_decay * s.learning_rate;
-       n.first += (g - n.first) * (1 - s.beta1);
-       n.second += (g * g - n.second) * (1 - s.beta2);
-       n.w -= s.learning_rate * std::sqrt(1 - std::pow(s.beta2, t)) / (1 - std::pow(s.beta1, t)) *
-              n.first / (std::sqrt(n.second) + s.epsilon);
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       n.first += (g - n.first) * (1 - s["beta1"]);
+       n.second += (g * g - n.second) * (1 - s["beta2"]);
+       n.w -= s["learning_rate"] * std::sqrt(1 - std::pow(s["beta2"], t)) /
+              (1 - std::pow(s["beta1"], t)) * n.first / (std::sqrt(n.second) + s["epsilon"]);
      }},
-    {Formula::keras, OptimizerKind::adagrad,
+    {Formula::keras, "adagrad",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       n.w -= n.w * s.weight_decay * s.learning_rate;
-       if (t == 1) n.first = s.initial_accumulator;
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       if (t == 1) n.first = s["initial_accumulator"];
        n.first += g * g;
-       n.w -= s.learning_rate * g / std::sqrt(n.first + s.epsilon);
+       n.w -= s["learning_rate"] * g / std::sqrt(n.first + s["epsilon"]);
      }},
-    {Formula::onnx, OptimizerKind::momentum,
+    {Formula::onnx, "momentum",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       g += s.weight_decay * n.w;
-       n.first = s.momentum * n.first + (t == 1 ? 1 : 1 - s.dampening) * g;
-       n.w -= s.learning_rate * n.first;
+       g += s["weight_decay"] * n.w;
+       n.first = s["momentum"] * n.first + (t == 1 ? 1 : 1 - s["dampening"]) * g;
+       n.w -= s["learning_rate"] * n.first;
      }},
-    {Formula::onnx, OptimizerKind::adam,
+    {Formula::onnx, "adam",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       g += s.weight_decay * n.w;
-       n.first = s.beta1 * n.first + (1 - s.beta1) * g;
-       n.second = s.beta2 * n.second + (1 - s.beta2) * g * g;
+       g += s["weight_decay"] * n.w;
+       n.first = s["beta1"] * n.first + (1 - s["beta1"]) * g;
+       n.second = s["beta2"] * n.second + (1 - s["beta2"]) * g * g;
        const int before = t - 1;
-       const double correction =
-           before == 0 ? 1
-                       : std::sqrt(1 - std::pow(s.beta2, before)) / (1 - std::pow(s.beta1, before));
-       n.w -= s.learning_rate * correction * n.first / (std::sqrt(n.second) + s.epsilon);
+       const double correction = before == 0 ? 1
+                                             : std::sqrt(1 - std::pow(s["beta2"], before)) /
+                                                   (1 - std::pow(s["beta1"], before));
+       n.w -= s["learning_rate"] * correction * n.first / (std::sqrt(n.second) + s["epsilon"]);
      }},
-    {Formula::onnx, OptimizerKind::adagrad,
+    {Formula::onnx, "adagrad",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
-       g += s.weight_decay * n.w;
-       if (t == 1) n.first = s.initial_accumulator;
+       g += s["weight_decay"] * n.w;
+       if (t == 1) n.first = s["initial_accumulator"];
        n.first += g * g;
-       n.w -= s.learning_rate / (1 + (t - 1) * s.rate_decay) * g / (std::sqrt(n.first) + s.epsilon);
+       n.w -= s["learning_rate"] / (1 + (t - 1) * s["rate_decay"]) * g /
+              (std::sqrt(n.first) + s["epsilon"]);
      }},
 };
 
 std::string name_of(const OptimizerCase& each) {
-  return std::string(to_string(each.kind)) + "_" + std::string(to_string(each.formula));
+  return std::string(each.kind) + "_" + std::string(to_string(each.formula));
 }
 
 class OptimizerTest : public testing::TestWithParam<OptimizerCase> {};
 
 TEST_P(OptimizerTest, FollowsItsFormula) {
   const OptimizerCase& each = GetParam();
-  Recipe recipe{.loss = LossKind::mse};
+  Recipe recipe{.loss = "mse"};
   OptimizerSettings& s = recipe.optimizer;
   s = default_settings(each.kind, each.formula);
   // Exact in float32, for the sake of the standard's nodes.
-  s.learning_rate = 0.0625;
-  s.momentum = 0.75;
-  s.beta1 = 0.75;
-  s.beta2 = 0.96875;
-  s.epsilon = 1.0 / 1024;
-  s.weight_decay = 0.125;
-  s.initial_accumulator = 0.5;
-  if (each.formula != Formula::keras) {
-    s.rate_decay = 0.25;
-    s.dampening = each.kind == OptimizerKind::momentum ? 0.25 : 0;
+  const std::pair<const char*, double> values[] = {{"learning_rate", 0.0625},
+                                                   {"momentum", 0.75},
+                                                   {"beta1", 0.75},
+                                                   {"beta2", 0.96875},
+                                                   {"epsilon", 1.0 / 1024},
+                                                   {"weight_decay", 0.125},
+                                                   {"initial_accumulator", 0.5},
+                                                   {"rate_decay", 0.25},
+                                                   {"dampening", 0.25},
+                                                   {"rho", 0.875},
+                                                   {"centered", 1}};
+  for (const auto& [name, value] : values) {
+    if (s.has(name)) s.set(name, value);
   }
   Trainer trainer(prepare(model_of(kLinear), recipe));
   Numbers numbers;
@@ -296,8 +339,8 @@ INSTANTIATE_TEST_SUITE_P(Recipe, OptimizerTest, testing::ValuesIn(kOptimizerCase
 
 TEST(OptimizerTest, RateIsStateThatCanBeSet) {
   for (const Formula formula : {Formula::torch, Formula::keras, Formula::onnx}) {
-    Recipe recipe{.loss = LossKind::mse};
-    recipe.optimizer = default_settings(OptimizerKind::adam, formula);
+    Recipe recipe{.loss = "mse"};
+    recipe.optimizer = default_settings("adam", formula);
     Trainer trainer(prepare(model_of(kLinear), recipe));
     trainer.state().set("learning_rate", Tensor::scalar<double>(0));
     trainer.step(
@@ -309,8 +352,8 @@ TEST(OptimizerTest, RateIsStateThatCanBeSet) {
 
 TEST(OptimizerTest, KerasRoundsNumbersOnTensorflow) {
   for (const bool rounds : {true, false}) {
-    Recipe recipe{.loss = LossKind::mse};
-    recipe.optimizer = default_settings(OptimizerKind::momentum, Formula::keras);
+    Recipe recipe{.loss = "mse"};
+    recipe.optimizer = default_settings("momentum", Formula::keras);
     EXPECT_TRUE(recipe.optimizer.float32_numbers);
     recipe.optimizer.float32_numbers = rounds;
     const Model model = prepare(model_of(kLinear), recipe);
@@ -322,8 +365,8 @@ TEST(OptimizerTest, KerasRoundsNumbersOnTensorflow) {
 }
 
 TEST(OptimizerTest, SaysWhatFloat32DoesToAttributes) {
-  Recipe recipe{.loss = LossKind::mse};
-  recipe.optimizer = default_settings(OptimizerKind::momentum, Formula::onnx);
+  Recipe recipe{.loss = "mse"};
+  recipe.optimizer = default_settings("momentum", Formula::onnx);
   const Prepared prepared = prepare_with_reasons(model_of(kLinear), recipe);
   ASSERT_EQ(prepared.notes.size(), 1U);
   EXPECT_TRUE(prepared.notes[0].starts_with(
@@ -342,7 +385,7 @@ TEST(BatchNormTest, UpdatesRunningStatistics) {
   // One channel of four numbers: mean 2.5, biased variance 1.25, unbiased 5/3.
   for (const auto& [variance, expected] :
        {std::pair(BatchVariance::biased, 1.25), std::pair(BatchVariance::unbiased, 5.0 / 3)}) {
-    Recipe recipe{.loss = LossKind::mse};
+    Recipe recipe{.loss = "mse"};
     recipe.batch_norm = BatchNormMode::batch;
     recipe.batch_variance = variance;
     Trainer trainer(prepare(
@@ -360,7 +403,7 @@ TEST(BatchNormTest, UpdatesRunningStatistics) {
 }
 
 TEST(BatchNormTest, SharedLayerUpdatesTwice) {
-  Recipe recipe{.loss = LossKind::mse};
+  Recipe recipe{.loss = "mse"};
   recipe.batch_norm = BatchNormMode::batch;
   recipe.batch_momentum = 0.5;
   Trainer trainer(prepare(
@@ -411,7 +454,7 @@ TEST(TrainingForwardTest, DropoutKeepsItsRatio) {
           std::string(kHeader) +
           "g (double[N,2] x) => (double[N,2] y) <double[2,2] w = {1, 2, 3, 4}, double r = {0.25}> "
           "{ h = MatMul(x, w) y = Dropout(h, r) }"),
-      {.loss = LossKind::mse});
+      {.loss = "mse"});
   size_t seen = 0;
   for (const auto& node : model.training[0].algorithm->nodes()) {
     if (node->op != "Dropout") continue;
@@ -424,28 +467,24 @@ TEST(TrainingForwardTest, DropoutKeepsItsRatio) {
 }
 
 TEST(PrepareTest, EveryRecipePassesCheck) {
-  for (const Formula formula : {Formula::torch, Formula::keras, Formula::onnx}) {
-    for (const OptimizerKind kind :
-         {OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::nesterov, OptimizerKind::adam,
-          OptimizerKind::adamw, OptimizerKind::adagrad}) {
-      for (const BatchNormMode mode : {BatchNormMode::frozen, BatchNormMode::batch}) {
-        Recipe recipe;
-        recipe.optimizer = default_settings(kind, formula);
-        recipe.batch_norm = mode;
-        Model model = prepare(model_of(kConvolutional), recipe);
-        Problems problems;
-        check(model, problems);
-        EXPECT_TRUE(problems.empty()) << to_string(problems.list()[0]);
-      }
+  for (const OptimizerDef& def : optimizers()) {
+    for (const BatchNormMode mode : {BatchNormMode::frozen, BatchNormMode::batch}) {
+      Recipe recipe;
+      recipe.optimizer = OptimizerSettings(def);
+      recipe.batch_norm = mode;
+      Model model = prepare(model_of(kConvolutional), recipe);
+      Problems problems;
+      check(model, problems);
+      EXPECT_TRUE(problems.empty()) << to_string(problems.list()[0]);
     }
   }
 }
 
 TEST(PrepareTest, ReplacesATraining) {
-  Recipe recipe{.loss = LossKind::mse};
+  Recipe recipe{.loss = "mse"};
   recipe.replace = true;
-  recipe.optimizer = default_settings(OptimizerKind::sgd, Formula::keras);
-  const Model model = prepare(prepare(model_of(kLinear), {.loss = LossKind::mse}), recipe);
+  recipe.optimizer = default_settings("sgd", Formula::keras);
+  const Model model = prepare(prepare(model_of(kLinear), {.loss = "mse"}), recipe);
   ASSERT_EQ(model.training.size(), 1U);
   EXPECT_EQ(recognise(model, 0)->recipe.optimizer, recipe.optimizer);
   EXPECT_EQ(model.graph->name, "linear");

@@ -1,0 +1,38 @@
+"""Functions of one tensor that are one operator of ONNX, and what frameworks call them: a new activation is a row.
+
+Both importers take them from here. What a framework computes by several operators, or differentiates otherwise where
+a function bends, is in its own files.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Activation:
+    op: str  # of ONNX
+    torch: str = ""  # the function: in torch.ops.aten, and in torch.nn.functional or torch
+    module: str = ""  # torch.nn
+    keras: str = ""  # the function in keras.activations
+    layer: str = ""  # keras.layers
+    operation: str = ""  # what a function of keras.ops makes: a class of keras.src.ops
+    settings: tuple = ()  # pairs: what Keras calls an attribute, and ONNX's name of it
+    kinks: tuple = ()  # where its derivative jumps
+
+
+ACTIVATIONS = (
+    Activation("Abs", torch="abs", operation="numpy.Absolute", kinks=(0,)),
+    Activation("Erf", torch="erf", operation="math.Erf"),
+    Activation("Exp", torch="exp", keras="exponential", operation="numpy.Exp"),
+    Activation("Gelu", torch="gelu", module="GELU"),
+    Activation("LeakyRelu", torch="leaky_relu", module="LeakyReLU", keras="leaky_relu", layer="LeakyReLU",
+               operation="nn.LeakyRelu", settings=(("negative_slope", "alpha"),), kinks=(0,)),
+    Activation("Log", torch="log", operation="numpy.Log"),
+    Activation("Neg", torch="neg", operation="numpy.Negative"),
+    Activation("Reciprocal", torch="reciprocal", operation="numpy.Reciprocal"),
+    Activation("Relu", torch="relu", module="ReLU", keras="relu", operation="nn.Relu", kinks=(0,)),
+    Activation("Sigmoid", torch="sigmoid", module="Sigmoid", keras="sigmoid", operation="nn.Sigmoid"),
+    # PyTorch's own is the operand above a threshold.
+    Activation("Softplus", keras="softplus", operation="nn.Softplus"),
+    Activation("Sqrt", torch="sqrt", operation="numpy.Sqrt"),
+    Activation("Tanh", torch="tanh", module="Tanh", keras="tanh", operation="numpy.Tanh"),
+)

@@ -1,0 +1,77 @@
+// What the tables of optimizers and losses say holds for what is written from them.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "recipe/loss_def.h"
+#include "recipe/optimizer_def.h"
+#include "tests/recipe/models.h"
+
+namespace onward {
+namespace {
+
+/// As it is by default, and with every setting that may be so on.
+std::vector<OptimizerSettings> variants(const OptimizerDef& def) {
+  OptimizerSettings all_on(def);
+  for (const SettingDef& each : def.settings) {
+    all_on.set(each.name, each.range == SettingRange::on_off ? 1 : 0.25);
+  }
+  return {OptimizerSettings(def), all_on};
+}
+
+TEST(OptimizerTable, SlotsAndCountAreThoseOfTheRow) {
+  for (const OptimizerDef& def : optimizers()) {
+    for (const OptimizerSettings& settings : variants(def)) {
+      Recipe recipe{.loss = "mse"};
+      recipe.optimizer = settings;
+      const Model model = prepare(model_of(kLinear), recipe);
+      const auto recognised = recognise(model, 0);
+      ASSERT_TRUE(recognised) << def.name;
+      EXPECT_EQ(recognised->recipe.optimizer, settings) << def.name;
+      std::set<std::string> expected, written;
+      for (const SlotDef& slot : def.slots) {
+        if (is_kept(slot, settings)) expected.emplace(slot.name);
+      }
+      for (const Slot& slot : recognised->trained.at(0).slots) written.insert(slot.name);
+      EXPECT_EQ(written, expected) << def.name;
+      EXPECT_EQ(recognised->step != nullptr, counts_steps(settings)) << def.name;
+      if (recognised->step) {
+        EXPECT_EQ(recognised->step->name(), def.counter);
+      }
+    }
+  }
+}
+
+TEST(OptimizerTable, EveryRowHasItsWords) {
+  std::set<std::pair<std::string_view, Formula>> seen;
+  for (const OptimizerDef& def : optimizers()) {
+    EXPECT_TRUE(seen.emplace(def.name, def.formula).second) << def.name << " stands twice";
+    EXPECT_EQ(def.settings.at(0).name, "learning_rate") << def.name;
+    EXPECT_NE(def.update == nullptr, def.node.op.empty()) << def.name;
+    EXPECT_EQ(def.classes.empty(), def.formula == Formula::onnx) << def.name;
+    for (const SettingDef& each : def.settings) {
+      EXPECT_TRUE(def.formula == Formula::onnx || !each.option.empty()) << each.name;
+    }
+    for (const SlotDef& each : def.slots) {
+      EXPECT_EQ(each.attribute.empty(), def.formula != Formula::keras) << each.name;
+      for (const std::string_view setting : {each.starts_with, each.kept_with}) {
+        EXPECT_TRUE(setting.empty() || def.find(setting)) << setting;
+      }
+    }
+  }
+}
+
+TEST(LossTable, EveryRowHasItsWords) {
+  std::set<std::string_view> seen = {kCustomLoss};
+  for (const LossDef& def : losses()) {
+    EXPECT_TRUE(seen.insert(def.name).second) << def.name << " stands twice";
+    EXPECT_NE(def.each == nullptr, def.whole == nullptr) << def.name;
+    for (const LossClass& each : {def.torch, def.keras}) {
+      EXPECT_FALSE(each.name.empty() || each.function.empty()) << def.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onward
