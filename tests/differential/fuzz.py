@@ -15,10 +15,11 @@ import pathlib
 import sys
 import time
 
+from covered import covered_operators
 from findings import save
 from generate import generate
 from inference import Inference
-from report import covered_operators, report
+from report import report
 from sides import Sides
 from tally import Tally
 from training import Training

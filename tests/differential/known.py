@@ -175,6 +175,8 @@ def reversed_to_the_end(site):
 
 def cuts_more_than_there_is(site):
     shape, pads = site.shape(0), site.input(1) if site.opset >= 11 else np.array(site.attribute("pads"))
+    if shape is None or pads is None:
+        return False
     axes = range(len(shape)) if site.input(3) is None else site.input(3)
     cut = -np.minimum(pads, 0).reshape(2, -1).sum(axis=0)
     return any(more > shape[axis] for axis, more in zip(axes, cut))
@@ -221,6 +223,9 @@ ONNX_RUNTIME_TRAPS = [
           shares_statistics),
     Known(("Gelu",), "its approximation by tanh computes in float",
           lambda site: site.attribute("approximate") == b"tanh" and site.is_type("double")),
+    Known(("HardSwish",), "computes doubles with a sixth that float32 rounded", lambda site: site.is_type("double")),
+    Known(("MatMul",), "gives what lies in memory for a product of nothing",
+          lambda site: (site.shape(0) or (1,))[-1] == 0),
     Known(("AveragePool", "MaxPool"), "pads for SAME as if there were no dilations", same_with_dilations),
     Known(("MaxPool",), "pads for SAME by less than nothing, where strides are wider than windows",
           moved_by_wide_strides),
@@ -238,9 +243,9 @@ ONNX_RUNTIME = [
           lambda site: site.attribute("beta", 1.0) == 0 and site.has(not_finite, 2)),
     Known(("Gemm",), "gives C without its factor for a product of nothing",
           lambda site: site.input(0).size == 0 and site.attribute("beta", 1.0) != 1 and site.is_given(2)),
-    Known(("MatMul",), "gives what lies in memory for a product of nothing",
-          lambda site: site.input(0).shape[-1] == 0),
+    Known(("LayerNormalization",), "has no mean of infinities", lambda site: site.has(np.isinf, 0)),
     Known(("MaxPool", "ReduceMax"), "passes over NaN", lambda site: site.has(np.isnan, 0)),
+    Known(("Sign",), "gives 0 for NaN", lambda site: site.has(np.isnan, 0)),
     Known(("Pow",), "computes integers in double, which holds no large ones", large_power),
     Known(("ReduceMean", "ReduceSum"), "adds integers in double, which holds no large ones", sum_beyond_double),
     Known(("ReduceSum",), "gives the largest integer where a sum overflows", sum_that_overflows),
@@ -260,6 +265,7 @@ REFERENCE_EVALUATOR_TRAPS = [
     Known(("NegativeLogLikelihoodLoss",), "counts labels that are ignored in a mean without weights",
           lambda site: site.attribute("ignore_index", 0) < 0 and not site.is_given(2)
           and site.attribute("reduction", b"mean") == b"mean"),
+    Known(("Pad",), "cuts what there is, and pads then, where more is cut than there is", cuts_more_than_there_is),
     Known(("Shape",), "takes an end before the first dimension as Python does", ends_before_the_first),
 ]
 
@@ -267,11 +273,13 @@ REFERENCE_EVALUATOR = [
     Known(("AveragePool",), "takes NaN for padding",
           lambda site: site.has(np.isnan, 0) and site.attribute("count_include_pad", 0) == 0),
     Known(("Conv",), "multiplies what is not finite by zeros of its own", lambda site: site.has(not_finite, 0)),
+    Known(("Gemm",), "leaves C out where beta is 0, NaN and all",
+          lambda site: site.attribute("beta", 1.0) == 0 and site.has(not_finite, 2)),
     Known(("Gemm",), "multiplies integers by its factors in double, which holds no large ones", large_integer_product),
     Known(("LogSoftmax", "SoftmaxCrossEntropyLoss"), "takes the logarithm of an exponential that became 0",
           lambda site: site.has(lambda x: np.ptp(x) > 80, 0)),
     Known(("MaxPool",), "passes over NaN", lambda site: site.has(np.isnan, 0)),
-    Known(("Pad",), "cuts what there is, and pads then, where more is cut than there is", cuts_more_than_there_is),
+    Known(("Pow",), "computes integers of two types in double, which holds no large ones", large_power),
     Known(("ReduceMean",), "adds integers in their own type, and divides in double",
           lambda site: sum_that_overflows(site) or sum_beyond_double(site)),
 ]

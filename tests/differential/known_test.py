@@ -49,8 +49,8 @@ def floats(*numbers):
     (known.ONNX_RUNTIME, site("Gemm", np.ones((1, 0)), np.ones((0, 2)), np.ones(2)), False),
     (known.ONNX_RUNTIME, site("Gemm", np.ones((1, 0)), np.ones((0, 2)), beta=0.5), False),
     (known.ONNX_RUNTIME, site("Gemm", np.ones((1, 1)), np.ones((1, 2)), np.ones(2), beta=0.5), False),
-    (known.ONNX_RUNTIME, site("MatMul", np.ones((2, 0)), np.ones((0, 2))), True),
-    (known.ONNX_RUNTIME, site("MatMul", np.ones((0, 2)), np.ones((2, 2))), False),
+    (known.ONNX_RUNTIME_TRAPS, site("MatMul", np.ones((2, 0)), np.ones((0, 2))), True),
+    (known.ONNX_RUNTIME_TRAPS, site("MatMul", np.ones((0, 2)), np.ones((2, 2))), False),
     (known.ONNX_RUNTIME, site("Clip", floats(INF), floats(0)), True),
     (known.ONNX_RUNTIME, site("Clip", floats(INF), None, floats(0)), False),
     (known.ONNX_RUNTIME, site("Clip", floats(-INF), None, floats(0)), True),
@@ -105,10 +105,10 @@ def floats(*numbers):
     (known.REFERENCE_EVALUATOR, site("ReduceMean", np.array([2**31 - 1, 1], np.int32)), True),
     (known.REFERENCE_EVALUATOR, site("ReduceMean", np.array([2**53, 1])), True),
     (known.REFERENCE_EVALUATOR, site("ReduceMean", np.array([2**52, 1])), False),
-    (known.REFERENCE_EVALUATOR, site("Pad", np.ones((2, 0)), [0, 2, 0, -1]), True),
-    (known.REFERENCE_EVALUATOR, site("Pad", np.ones((2, 1)), [-1, 2, 2, -1]), False),
-    (known.REFERENCE_EVALUATOR, site("Pad", np.ones((2, 0)), [2, -1], None, [1]), True),
-    (known.REFERENCE_EVALUATOR, site("Pad", np.ones((2, 0)), opset=10, pads=[-1, 1, 0, 0]), False),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("Pad", np.ones((2, 0)), [0, 2, 0, -1]), True),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("Pad", np.ones((2, 1)), [-1, 2, 2, -1]), False),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("Pad", np.ones((2, 0)), [2, -1], None, [1]), True),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("Pad", np.ones((2, 0)), opset=10, pads=[-1, 1, 0, 0]), False),
 ])
 def test_predicates(table, where, applies):
     assert (known.find(table, where) is not None) == applies

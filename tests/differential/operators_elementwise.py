@@ -2,6 +2,7 @@
 
 import numpy as np
 import values
+from covered import covered_operators, is_unary_function
 from graph import Unsuitable, types_of
 from onnx import numpy_helper
 
@@ -109,11 +110,6 @@ def variadic(op):
     return add
 
 
-def logical_not(g):
-    x = g.operand("Not")
-    g.add("Not", [x], [("bool", x.shape)])
-
-
 def where(g):
     x = g.operand("Where", 1)
     condition = g.operand("Where", 0, "bool", shape=x.shape) if g.maybe(0.4) else g.new("bool", g.broadcast_to(x.shape))
@@ -195,8 +191,8 @@ def constant(g):
         g.add("Constant", [], [("int64", (2,))], value_ints=[g.between(-3, 3), 4])
 
 
-OPERATORS = {
-    "Abs": unary("Abs"),
+# Functions of one operand without attributes need no row.
+OPERATORS = {op: unary(op) for op in covered_operators() if is_unary_function(op)} | {
     "Add": binary("Add"),
     "And": binary("And", "bool"),
     "Cast": cast,
@@ -206,29 +202,16 @@ OPERATORS = {
     "Div": binary("Div"),
     "Dropout": dropout,
     "Equal": binary("Equal", "bool"),
-    "Erf": unary("Erf"),
-    "Exp": unary("Exp"),
     "Gelu": unary("Gelu", approximate=lambda g: g.one_of(None, "none", "tanh")),
     "Greater": binary("Greater", "bool"),
-    "Identity": unary("Identity"),
     "LeakyRelu": unary("LeakyRelu", alpha=lambda g: g.one_of(None, 0.1, 0.0, 1.5, -0.5)),
     "Less": binary("Less", "bool"),
-    "Log": unary("Log"),
     "Max": variadic("Max"),
     "Min": variadic("Min"),
     "Mul": binary("Mul"),
-    "Neg": unary("Neg"),
-    "Not": logical_not,
     "Or": binary("Or", "bool"),
     "Pow": power,
-    "Reciprocal": unary("Reciprocal"),
-    "Relu": unary("Relu"),
-    "Sigmoid": unary("Sigmoid"),
-    "Sign": unary("Sign"),
-    "Softplus": unary("Softplus"),
-    "Sqrt": unary("Sqrt"),
     "Sub": binary("Sub"),
     "Sum": variadic("Sum"),
-    "Tanh": unary("Tanh"),
     "Where": where,
 }

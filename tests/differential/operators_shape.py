@@ -331,6 +331,8 @@ def range_(g):
     start, step, count = g.between(-4, 4), g.one_of(1, 2, 3, -1, -2), g.between(0, 6)
     limit = start + step * count - (g.between(0, abs(step) - 1) if step > 0 else 0)
     count = max(0, -(-(limit - start) // step))
+    if g.smooth and kind == g.smooth and count > 0:
+        limit = start + step * (count - 0.5)  # where a little more or less of anything changes no size
     given = [g.number(number, kind) for number in (start, limit, step)]
     g.add("Range", given, [(kind, (count,))])
 

@@ -11,8 +11,8 @@ EXPLAINED = [
      "an operator on the way has no gradient by the standard's tags"),
     (r"^Dropout \(node '.*'\) has no gradient by its input 1", "the mask of Dropout is drawn by the ratio"),
     (r"^no gradient of 'loss' reaches", "an operator on the way has no gradient by nature"),
-    (r"^a step in the standard's operators can't take (onward\.\w+ \(node '[^']*'\): no runtime has it, and the rank of "
-     r"'[^']*' must be known; to be lowered, a model must declare the shapes of its inputs(, |$))+$",
+    (r"^the step cannot be written in the standard's operators:(\n  nodes? '.*' \(onward\.\w+\): no runtime has it, and cannot "
+     r"be decomposed: the rank of '.*' must be known|\n  and \d+ more)+\ndeclare the shapes of the model's inputs.*$",
      "ranks are declared, where a step is lowered"),
     (r"the size of '.*' must be known to say its padding", "sizes are declared, where windows leave gaps"),
     (r"can't be lifted: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
@@ -21,18 +21,17 @@ EXPLAINED = [
     (r"^an integer is divided by zero", "the standard says nothing of what comes of it"),
 ]
 
-# What an older opset can't say of a step, each on a line of its own.
+# What an older opset cannot express of a step, each on a line of its own.
 UNSAYABLE = re.compile(
-    r"opset \d+ can't take \w+ \(node '[^']*'\): it exists since opset \d+$|"
-    r"node '.*' \(\w+\): (.* is new in opset \d+|"
+    r"nodes? '.*' \(\w+\): (it exists since opset \d+$|.* is new in opset \d+|"
     r"its shape (is computed, and may hold|holds) a zero that is meant|its axes are computed|"
     r"whether '.*' splits into \d+ equal parts is not known|the rank of '.*' must be known|"
     r"a window that begins behind the input is left out since opset 22)")
 
 
 def explanation(reason):
-    first, *complaints = reason.split("\n  ")
-    if re.fullmatch(r"opset \d+ can't say the step:", first):
+    first, *complaints = re.sub(r"\nopset \d+ can express it$", "", reason).split("\n  ")
+    if re.fullmatch(r"the step cannot be written in opset \d+:", first):
         return "the step needs what only newer opsets say" if all(map(UNSAYABLE.match, complaints)) else None
     for pattern, why in EXPLAINED:
         if re.search(pattern, reason):

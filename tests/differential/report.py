@@ -1,20 +1,9 @@
 """The report of a run, as text."""
 
 import collections
-import json
-import os
-import subprocess
 
 import training
 from compare import TOLERANCE
-
-
-def covered_operators():
-    """What Onward says that it runs and differentiates: the operators that a run must have hit."""
-    program = os.environ["ONWARD"]
-    listed = json.loads(subprocess.run([program, "ops", "--json"], check=True, capture_output=True, text=True).stdout)
-    return sorted(row["operator"] for row in listed["operators"] if row["domain"] == "" and
-                  row["kernel"]["support"] == "yes" and row["gradient"]["support"] in ("yes", "unneeded"))
 
 
 def table(counter):

@@ -66,11 +66,12 @@ TensorMap interpreted(const Model& model, const TensorMap& inputs) {
   }
   eval::run_graph(graph, values);
   TensorMap outputs;
-  for (const Value* output : graph.outputs()) outputs.emplace(output->name(), values.at(output));
+  for (const Value* output : graph.outputs())
+    outputs.emplace(output->name(), values.at(output).tensor());
   if (model.training.empty()) return outputs;
   for (const Binding& binding : model.training[0].update_bindings) {
     outputs.erase(binding.source->name());
-    outputs.emplace(binding.target->name() + ".next", values.at(binding.source));
+    outputs.emplace(binding.target->name() + ".next", values.at(binding.source).tensor());
   }
   return outputs;
 }
