@@ -24,6 +24,7 @@ ACTIVATIONS = (
     Activation("Erf", torch="erf", operation="math.Erf"),
     Activation("Exp", torch="exp", keras="exponential", operation="numpy.Exp"),
     Activation("Gelu", torch="gelu", module="GELU"),
+    Activation("HardSwish", torch="hardswish", module="Hardswish", keras="hard_silu", operation="nn.HardSilu", kinks=(-3, 3)),
     Activation("LeakyRelu", torch="leaky_relu", module="LeakyReLU", keras="leaky_relu", layer="LeakyReLU",
                operation="nn.LeakyRelu", settings=(("negative_slope", "alpha"),), kinks=(0,)),
     Activation("Log", torch="log", operation="numpy.Log"),

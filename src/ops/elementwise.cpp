@@ -59,6 +59,13 @@ std::vector<Expr> gelu_expansion(const ExpandContext& c) {
   return {result(0.5 * x * (1 + c.builder().add("Erf", {scaled.value()}, x.dtype())))};
 }
 
+// y = x min(relu(x + 3), 6) / 6. Its slope is 0 at -3 and 1 at 3, as in PyTorch and Keras.
+std::vector<Expr> hard_swish_expansion(const ExpandContext& c) {
+  const Expr x = c.input(0), six = c.builder().scalar(6, x.dtype());
+  const Expr rising = c.builder().add("Relu", {(x + 3).value()}, x.dtype());
+  return {x * where(less(rising, six), rising, six) / 6};
+}
+
 /// Passes inside of the limits and on them. Beyond, it is the limit's; the upper one's where the
 /// two cross, since that wins.
 Grads clip_vjp(const VjpContext& c) {
@@ -169,6 +176,7 @@ const OpDef kElementwiseOps[] = {
      .inputs = {In::data, In::setting},
      .range = ranges::hull_rule},
     {.name = "Gelu", .expansion = gelu_expansion},
+    {.name = "HardSwish", .expansion = hard_swish_expansion},
     {.name = "LeakyRelu", .vjp = leaky_relu_vjp},
     {.name = "Max", .vjp = extremum_vjp, .traits = kBroadcasts, .range = ranges::largest},
     {.name = "Min", .vjp = extremum_vjp, .traits = kBroadcasts, .range = ranges::smallest},

@@ -39,6 +39,7 @@ const Case kCases[] = {
      {f64("x", {4, 5}, -2, 2), f64("low", {}, 0.9, 0.9), f64("high", {}, -0.7, -0.7)}},
     {"Gelu", "y = Gelu(x)", {f64("x", {2, 3})}},
     {"Gelu by tanh", "y = Gelu<approximate = \"tanh\">(x)", {f64("x", {2, 3})}},
+    {"HardSwish", "y = HardSwish(x)", {f64("x", {4, 5}, -4, 4)}},
     {"LeakyRelu on", "y = LeakyRelu(x)", {f64("x", {2, 3}, 0.5, 2)}},
     {"LeakyRelu off", "y = LeakyRelu<alpha = 0.25>(x)", {f64("x", {2, 3}, -2, -0.5)}},
     {"Max", "y = Max(a, b)", {f64("a", {2, 3}), f64("b", {2, 3})}},
