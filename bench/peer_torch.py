@@ -1,12 +1,10 @@
-"""PyTorch, eager: peer_torch.py WORKLOAD SECONDS THREADS"""
+"""PyTorch, eager: peer_torch.py WORKLOAD BATCH SECONDS THREADS"""
 
 import sys
 
 import torch
 from measure import measure
 from torch import nn
-
-BATCH = 64
 
 
 def mlp():
@@ -47,14 +45,32 @@ def block():
     return Block(256, 4), (32, 256)
 
 
+class Scan(nn.Module):
+    """The loop of the workload, in Python."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.cell, self.fc = nn.LSTMCell(size, size), nn.Linear(size, 10)
+
+    def forward(self, x):
+        state = None
+        for t in range(x.shape[1]):
+            state = self.cell(x[:, t], state)
+        return self.fc(state[0])
+
+
+def scan():
+    return Scan(64), (32, 64)
+
+
 def main():
-    workload, seconds, threads = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+    workload, batch, seconds, threads = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    model, dims = {"mlp": mlp, "cnn": cnn, "cnn_bn": cnn_bn, "block": block}[workload]()
+    model, dims = {"mlp": mlp, "cnn": cnn, "cnn_bn": cnn_bn, "block": block, "scan": scan}[workload]()
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     loss_function = nn.CrossEntropyLoss()
-    x, label = torch.randn(BATCH, *dims), torch.randint(10, (BATCH, ))
+    x, label = torch.randn(batch, *dims), torch.randint(10, (batch, ))
 
     def step():
         optimizer.zero_grad(set_to_none=True)

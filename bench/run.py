@@ -16,8 +16,12 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-WORKLOADS = ["mlp", "cnn", "cnn_bn", "block"]
-IN_ORT = ["mlp", "cnn"]  # its artifacts normalize by the running statistics, and know no Gelu
+WORKLOADS = ["mlp", "cnn", "cnn_bn", "block", "scan"]
+IN_ORT = ["mlp", "cnn"]  # its artifacts normalize by the running statistics, and know neither Gelu nor Scan
+
+
+def batch_of(workload):
+    return "32" if workload == "scan" else "64"
 
 
 def commands(options, folder, workload):
@@ -25,8 +29,8 @@ def commands(options, folder, workload):
     seconds, threads = str(options.seconds), str(options.threads)
     inference, training = folder / f"{workload}.onnx", folder / f"{workload}-training.onnx"
     peers = {
-        "onward": [options.step_bench, training, "64", seconds, threads],
-        "torch": [options.torch, "-B", HERE / "peer_torch.py", workload, seconds, threads],
+        "onward": [options.step_bench, training, batch_of(workload), seconds, threads],
+        "torch": [options.torch, "-B", HERE / "peer_torch.py", workload, batch_of(workload), seconds, threads],
         "ort-training": [options.ort, "-B", HERE / "peer_ort.py", inference, seconds, threads],
     }
     if workload not in IN_ORT:

@@ -1,5 +1,5 @@
-"""Writes the inference models that the benchmarks train: workloads.py FOLDER gives FOLDER/mlp.onnx, cnn.onnx,
-cnn_bn.onnx and block.onnx, with the shapes that bench/peer_torch.py has."""
+"""Writes the inference models that the benchmarks train: workloads.py FOLDER gives FOLDER/mlp.onnx, cnn.onnx and so on,
+with the shapes that bench/peer_torch.py has."""
 
 import pathlib
 import sys
@@ -7,8 +7,6 @@ import sys
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-
-BATCH = 64
 
 
 class Network:
@@ -138,6 +136,34 @@ def block(tokens=32, size=256, heads=4):
     return net
 
 
+def scan(times=32, size=64):
+    """A Scan over the steps of an LSTM cell."""
+    net = Network("scan", [times, size], opset=20)
+    for part in ("input", "hidden"):
+        net.weight(f"{part}.weight", (size, 4 * size))
+    net.weight("bias", (4 * size, ))
+    net.add("Shape", start=0, end=1)
+    net.add("Concat", net.constant("size", np.array([size], np.int64)), axis=0)
+    net.add("ConstantOfShape")
+    floats = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", size])
+              for name in ("h", "c", "x_t", "h_next", "c_next")]
+    nodes = [("MatMul", ["x_t", "input.weight"], ["from_input"]), ("MatMul", ["h", "hidden.weight"], ["from_hidden"]),
+             ("Add", ["from_input", "from_hidden"], ["sum"]), ("Add", ["sum", "bias"], ["gates"]),
+             ("Split", ["gates"], ["i", "f", "g", "o"], {"axis": 1, "num_outputs": 4}),
+             *[("Sigmoid", [gate], [f"s_{gate}"]) for gate in "ifo"], ("Tanh", ["g"], ["t_g"]),
+             ("Mul", ["s_f", "c"], ["kept"]), ("Mul", ["s_i", "t_g"], ["added"]), ("Add", ["kept", "added"], ["c_next"]),
+             ("Tanh", ["c_next"], ["t_c"]), ("Mul", ["s_o", "t_c"], ["h_next"])]
+    body = helper.make_graph([helper.make_node(op, reads, gives, **(more[0] if more else {}))
+                              for op, reads, gives, *more in nodes], "cell", floats[:3], floats[3:])
+    zeros, net.last = net.last, "h_last"
+    net.nodes.append(helper.make_node("Scan", [zeros, zeros, "x"], ["h_last", "c_last"], body=body, num_scan_inputs=1,
+                                      scan_input_axes=[1]))
+    net.linear("fc", size, 10)
+    return net
+
+
+WORKLOADS = {make.__name__: make for make in (mlp, cnn, cnn_bn, block, scan)}
+
 if __name__ == "__main__":
-    for make in (mlp, cnn, cnn_bn, block):
-        make().save(pathlib.Path(sys.argv[1]) / f"{make.__name__}.onnx")
+    for name, make in WORKLOADS.items():
+        make().save(pathlib.Path(sys.argv[1]) / f"{name}.onnx")
