@@ -95,25 +95,46 @@ std::string packed(const Array<T>& array, DType dtype) {
 }
 
 /// The pattern of one element of any fixed width below a byte, as read by Tensor.
+uint32_t pattern_of(const Tensor& tensor, int64_t index) {
+  const int width = bits(tensor.dtype());
+  uint32_t result = 0;
+  for (int bit = 0; bit < width; ++bit) {
+    const int64_t at = index * width + bit;
+    const auto byte = std::to_integer<uint32_t>(tensor.bytes()[static_cast<size_t>(at / 8)]);
+    result |= ((byte >> (at % 8)) & 1U) << bit;
+  }
+  return result;
+}
+
 Tensor take_small_elements(const Tensor& from, std::vector<int64_t> dims,
                            std::span<const int64_t> indices, const Tensor* fill) {
-  const int width = bits(from.dtype());
-  const auto pattern = [width](const Tensor& tensor, int64_t index) {
-    uint32_t result = 0;
-    for (int bit = 0; bit < width; ++bit) {
-      const int64_t at = index * width + bit;
-      const auto byte = std::to_integer<uint32_t>(tensor.bytes()[static_cast<size_t>(at / 8)]);
-      result |= ((byte >> (at % 8)) & 1U) << bit;
-    }
-    return result;
-  };
-  BitWriter writer(width, static_cast<int64_t>(indices.size()));
+  BitWriter writer(bits(from.dtype()), static_cast<int64_t>(indices.size()));
   for (size_t i = 0; i < indices.size(); ++i) {
     writer.write(static_cast<int64_t>(i),
-                 indices[i] < 0 ? pattern(*fill, 0) : pattern(from, indices[i]));
+                 indices[i] < 0 ? pattern_of(*fill, 0) : pattern_of(from, indices[i]));
   }
   return Tensor::from_bytes(from.dtype(), std::move(dims),
                             std::make_shared<const std::string>(writer.take()));
+}
+
+std::string bytes_of_runs(DType dtype, int64_t count, std::span<const ElementRun> runs) {
+  if (bits(dtype) < 8) {
+    BitWriter writer(bits(dtype), count);
+    int64_t to = 0;
+    for (const auto& [from, first, length] : runs) {
+      for (int64_t i = 0; i < length; ++i) writer.write(to++, pattern_of(*from, first + i));
+    }
+    return writer.take();
+  }
+  const auto width = static_cast<size_t>(bits(dtype) / 8);
+  std::string bytes;
+  bytes.reserve(static_cast<size_t>(count) * width);
+  for (const auto& [from, first, length] : runs) {
+    bytes.append(
+        reinterpret_cast<const char*>(from->bytes().data()) + static_cast<size_t>(first) * width,
+        static_cast<size_t>(length) * width);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -190,6 +211,20 @@ int64_t checked_axis(int64_t axis, int64_t rank) {
     throw Error(fmt::format("axis {} is out of range for rank {}", axis, rank));
   }
   return axis < 0 ? axis + rank : axis;
+}
+
+Tensor take_runs(DType dtype, std::vector<int64_t> dims, std::span<const ElementRun> runs) {
+  if (dtype != DType::string) {
+    auto bytes = bytes_of_runs(dtype, checked_element_count(dims), runs);
+    return Tensor::from_bytes(dtype, std::move(dims),
+                              std::make_shared<const std::string>(std::move(bytes)));
+  }
+  std::vector<std::string> texts;
+  for (const auto& [from, first, length] : runs) {
+    const auto begin = from->strings().begin() + first;
+    texts.insert(texts.end(), begin, begin + length);
+  }
+  return Tensor::of_strings(std::move(dims), std::move(texts));
 }
 
 Tensor take_elements(const Tensor& from, std::vector<int64_t> dims,

@@ -83,6 +83,15 @@ void for_each_position(std::span<const int64_t> dims, Visit visit) {
   }
 }
 
+/// Neighbouring elements of a tensor.
+struct ElementRun {
+  const Tensor* from;
+  int64_t first, count;
+};
+
+/// A tensor of runs of elements of its type, one after the other.
+Tensor take_runs(DType dtype, std::vector<int64_t> dims, std::span<const ElementRun> runs);
+
 /// A tensor of elements taken from `from`, byte for byte and of any type, by index; -1 takes the
 /// element of `fill`, a tensor of one element.
 Tensor take_elements(const Tensor& from, std::vector<int64_t> dims,

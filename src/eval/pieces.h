@@ -13,16 +13,13 @@ namespace onward::eval {
 /// from all of them.
 Tensor joined(std::span<const Tensor* const> parts);
 
-/// The same elements in another shape.
-Tensor with_shape(const Tensor& x, std::vector<int64_t> dims);
-
 /// The tensors joined along an axis that they have; throws Error where their shapes do not fit.
 Tensor concatenated(std::span<const Tensor* const> parts, int64_t axis);
 
 /// Tensors of one shape along an axis that the result has and they do not.
 Tensor stacked(std::span<const Tensor* const> parts, int64_t axis);
 
-/// The elements from `begin` up to `end` along an axis.
+/// The elements from `begin` up to `end` along an axis; shared where they lie together.
 Tensor cut(const Tensor& x, int64_t axis, int64_t begin, int64_t end);
 
 /// Those at one index, without the axis.

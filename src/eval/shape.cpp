@@ -69,7 +69,7 @@ Tensors reshape(const Context& c) {
   if (checked_element_count(dims) != x.size()) {
     throw Error(fmt::format("{} elements can't take the shape {}", x.size(), to_string(dims)));
   }
-  return {with_shape(x, std::move(dims))};
+  return {x.reshaped(std::move(dims))};
 }
 
 Tensors flatten(const Context& c) {
@@ -80,8 +80,8 @@ Tensors flatten(const Context& c) {
   if (axis < 0 || axis > rank)
     throw Error(fmt::format("axis {} is out of range for rank {}", axis, rank));
   const std::span<const int64_t> all(dims);
-  return {with_shape(c.input(0), {checked_element_count(all.first(static_cast<size_t>(axis))),
-                                  checked_element_count(all.subspan(static_cast<size_t>(axis)))})};
+  return {c.input(0).reshaped({checked_element_count(all.first(static_cast<size_t>(axis))),
+                               checked_element_count(all.subspan(static_cast<size_t>(axis)))})};
 }
 
 Tensors squeeze(const Context& c) {
@@ -97,7 +97,7 @@ Tensors squeeze(const Context& c) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!removed[i] || dims[i] != 1) kept.push_back(dims[i]);
   }
-  return {with_shape(c.input(0), std::move(kept))};
+  return {c.input(0).reshaped(std::move(kept))};
 }
 
 Tensors unsqueeze(const Context& c) {
@@ -114,7 +114,7 @@ Tensors unsqueeze(const Context& c) {
   for (int64_t& dim : result) {
     if (dim == 0) dim = *next++;
   }
-  return {with_shape(c.input(0), std::move(result))};
+  return {c.input(0).reshaped(std::move(result))};
 }
 
 Tensors transpose(const Context& c) {

@@ -79,6 +79,27 @@ Tensor Tensor::of_strings(std::vector<int64_t> dims, std::vector<std::string> va
   return tensor;
 }
 
+Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
+  if (checked_element_count(dims) != size_) {
+    throw Error(fmt::format("{} elements do not fit shape {}", size_, to_string(dims)));
+  }
+  Tensor tensor = *this;
+  tensor.dims_ = std::move(dims);
+  return tensor;
+}
+
+Tensor Tensor::part(int64_t first, std::vector<int64_t> dims) const {
+  const int64_t count = checked_element_count(dims);
+  if (first < 0 || first > size_ || count > size_ - first || bits(dtype_) % 8 != 0) {
+    throw Bug(fmt::format("{} elements from {} on of {}", count, first, to_string(type())));
+  }
+  const auto width = static_cast<size_t>(bits(dtype_) / 8);
+  return view(
+      dtype_, std::move(dims),
+      bytes_.subspan(static_cast<size_t>(first) * width, static_cast<size_t>(count) * width),
+      owner_);
+}
+
 const std::vector<std::string>& Tensor::strings() const {
   require(DType::string);
   return *strings_;

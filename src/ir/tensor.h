@@ -77,6 +77,12 @@ class Tensor {
 
   static Tensor of_strings(std::vector<int64_t> dims, std::vector<std::string> values);
 
+  /// The same elements, which are shared, in another shape of as many.
+  Tensor reshaped(std::vector<int64_t> dims) const;
+  /// The elements from number `first` on that fill `dims`, which are shared. Not for strings, nor
+  /// for elements smaller than a byte.
+  Tensor part(int64_t first, std::vector<int64_t> dims) const;
+
   template <typename T>
   static Tensor of(std::vector<int64_t> dims, const std::vector<T>& values) {
     auto bytes = std::make_shared<std::string>(reinterpret_cast<const char*>(values.data()),

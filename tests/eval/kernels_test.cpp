@@ -54,6 +54,10 @@ const Computed kComputed[] = {
      "e = Constant<value = int64[1] {-9}>() a = Constant<value = int64[1] {0}>() "
      "t = Constant<value = int64[1] {-2}>() y = Slice(x, s, e, a, t)",
      {4, 2}},
+    {"an odd number of small elements, then others",
+     "a = Constant<value = int4[3] {1, -2, 3}>() b = Constant<value = int4[2] {-4, 5}>() "
+     "c = Concat<axis = 0>(a, b, a) y = Cast<to = 11>(c)",
+     {1, -2, 3, -4, 5, 1, -2, 3}},
     {"an index counted from the end",
      "x = Constant<value = double[3] {1, 2, 3}>() i = Constant<value = int64[2] {-1, -3}>() "
      "y = Gather(x, i)",
