@@ -204,8 +204,8 @@ std::optional<Refusal> guard_scan(const Operands& o) {
   const auto inputs = static_cast<int64_t>(o.node().inputs().size());
   const auto* sequences = o.node().get<int64_t>("num_scan_inputs");
   if (sequences && (*sequences < 1 || *sequences > inputs)) {
-    return bad_attribute(fmt::format("attribute 'num_scan_inputs' is {}, but the node has {} inputs",
-                                     *sequences, inputs));
+    return bad_attribute(fmt::format(
+        "attribute 'num_scan_inputs' is {}, but the node has {} inputs", *sequences, inputs));
   }
   for (const char* name : {"scan_input_directions", "scan_output_directions", "directions"}) {
     const auto* list = o.node().get<std::vector<int64_t>>(name);

@@ -35,8 +35,9 @@ struct List {
   int64_t lowest;
   size_t entries;  // for each dimension
 };
-constexpr List kLists[] = {
-    {"kernel_shape", 1, 1}, {"strides", 1, 1}, {"dilations", 1, 1}, {"pads", 0, 2}};
+constexpr List kLists[] = {{"kernel_shape", 1, 1},   {"strides", 1, 1},
+                           {"dilations", 1, 1},      {"pads", 0, 2},
+                           {"output_padding", 0, 1}, {"output_shape", 1, 1}};
 
 std::optional<Refusal> check_entries(const Node& node, const List& list,
                                      std::optional<size_t> spatial) {
@@ -97,10 +98,52 @@ std::optional<Refusal> check_cover(const Operands& o, Kind kind, size_t spatial)
   return std::nullopt;
 }
 
+/// A transposed convolution whose result the standard's inference takes for another one, or that
+/// cuts off all that its windows write.
+std::optional<Refusal> check_transposed(const Operands& o, size_t spatial) {
+  const Node& node = o.node();
+  const Integers strides = list_or(node, "strides", spatial, 1);
+  const Integers dilations = list_or(node, "dilations", spatial, 1);
+  const Integers beyond = list_or(node, "output_padding", spatial, 0);
+  const Integers pads = list_or(node, "pads", 2 * spatial, 0);
+  const auto* shape = node.get<Integers>("output_shape");
+  const bool same = node.string_or("auto_pad", "NOTSET").starts_with("SAME");
+  if (same && !shape && std::ranges::any_of(beyond, [](int64_t number) { return number > 0; })) {
+    return bad_window(
+        "attribute 'output_padding' beside auto_pad: there is no telling whether the "
+        "result is larger by it");
+  }
+  for (size_t d = 0; d < spatial; ++d) {
+    if (beyond[d] >= std::max(strides[d], dilations[d])) {
+      return bad_window(
+          fmt::format("output_padding of {} along spatial dimension {} is smaller "
+                      "neither than the stride nor than the dilation",
+                      beyond[d], d));
+    }
+    const auto kernel = kernel_size(o, Kind::transposed, d), size = o.dim(0, d + 2);
+    if (!kernel || !size || std::max(*kernel, *size) > kLargest) continue;
+    const int64_t whole = (*size - 1) * strides[d] + (*kernel - 1) * dilations[d] + 1 + beyond[d];
+    if (shape && (*shape)[d] < *size) {
+      return bad_window(
+          fmt::format("output_shape of {} along spatial dimension {} is smaller than "
+                      "its input, {}",
+                      (*shape)[d], d, *size));
+    }
+    if (!shape && !same && *size > 0 && whole < pads[d] + pads[spatial + d]) {
+      return bad_window(
+          fmt::format("padding of {} and {} along spatial dimension {} is more "
+                      "than {}",
+                      pads[d], pads[spatial + d], d, whole));
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> check_fit(const Operands& o, Kind kind, size_t spatial) {
   const Node& node = o.node();
   const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
-  if (kind == Kind::transposed || kind == Kind::whole) return std::nullopt;
+  if (kind == Kind::transposed) return check_transposed(o, spatial);
+  if (kind == Kind::whole) return std::nullopt;
   if (auto_pad.starts_with("SAME")) return check_cover(o, kind, spatial);
   const Integers dilations = list_or(node, "dilations", spatial, 1);
   Integers pads = list_or(node, "pads", 2 * spatial, 0);

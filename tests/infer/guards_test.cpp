@@ -252,6 +252,26 @@ const GuardCase kCases[] = {
     {"a perm that is no permutation", 21,
      "g (float[2,3,4] x) => (y) { y = Transpose<perm = [0, 2, 2]>(x) }", "attribute",
      "perm [0,2,2] is no permutation of 3 dimensions"},
+    {"output_padding beside auto_pad", 21,
+     "g (float[1,1,4] x, float[1,1,3] w) => (y) {\n"
+     "y = ConvTranspose<auto_pad = \"SAME_UPPER\", strides = [2], output_padding = [1]>(x, w) }",
+     "attribute",
+     "attribute 'output_padding' beside auto_pad: there is no telling whether the result is larger "
+     "by it"},
+    {"output_padding of a whole stride", 21,
+     "g (float[1,1,4] x, float[1,1,3] w) => (y) {\n"
+     "y = ConvTranspose<strides = [2], output_padding = [2]>(x, w) }",
+     "attribute",
+     "output_padding of 2 along spatial dimension 0 is smaller neither than the stride nor than "
+     "the "
+     "dilation"},
+    {"output_shape below the input", 21,
+     "g (float[1,1,4] x, float[1,1,3] w) => (y) {\n"
+     "y = ConvTranspose<output_shape = [3]>(x, w) }",
+     "attribute", "output_shape of 3 along spatial dimension 0 is smaller than its input, 4"},
+    {"padding that cuts off all", 21,
+     "g (float[1,1,2] x, float[1,1,2] w) => (y) { y = ConvTranspose<pads = [2, 2]>(x, w) }",
+     "attribute", "padding of 2 and 2 along spatial dimension 0 is more than 3"},
     {"a direction that is none", 21,
      "g (float[2,3] x) => (y) { y = Scan<num_scan_inputs = 1, scan_input_directions = [2],\n"
      "body = step (float[3] a) => (float[3] b) { b = Relu(a) }>(x) }",
@@ -302,6 +322,10 @@ const char* const kRight[] = {
     "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<stash_type = 16>(x, s) }",
     "g (float[2,3] x, int64[2,3] i) => (y) { y = GatherElements<axis = -2>(x, i) }",
     "g (float[2,3,4] x) => (y) { y = GlobalMaxPool(x) }",
+    "g (float[1,1,4] x, float[1,1,2] w) => (y) {\n"
+    "y = ConvTranspose<dilations = [3], output_padding = [2], pads = [1, 2]>(x, w) }",
+    "g (float[1,1,4] x, float[1,1,3] w) => (y) {\n"
+    "y = ConvTranspose<auto_pad = \"SAME_LOWER\", strides = [2], output_shape = [9]>(x, w) }",
     "g (float[2,3] x) => (y) { y = Scan<num_scan_inputs = 1, scan_output_directions = [1],\n"
     "body = step (float[3] a) => (float[3] b) { b = Relu(a) }>(x) }",
 };
