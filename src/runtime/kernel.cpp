@@ -62,9 +62,10 @@ std::vector<const KernelChoice*> kernel_choices(const Node& node) {
   using Key = std::pair<std::string_view, std::string_view>;
   static const auto table = [] {
     std::map<Key, std::vector<const KernelChoice*>> made;
-    for (const auto family : {conv_choices, indexing_choices, layer_normalization_choices,
-                              loss_choices, matmul_choices, normalization_choices, pool_choices,
-                              random_choices, reduction_choices, shape_choices, softmax_choices}) {
+    for (const auto family :
+         {conv_choices, indexing_choices, layer_normalization_choices, loss_choices, matmul_choices,
+          normalization_choices, piece_choices, pool_choices, random_choices, reduction_choices,
+          shape_choices, softmax_choices}) {
       for (const KernelChoice& choice : family()) {
         made[{choice.domain, choice.op}].push_back(&choice);
       }

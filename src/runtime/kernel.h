@@ -78,6 +78,7 @@ std::span<const KernelChoice> layer_normalization_choices();
 std::span<const KernelChoice> loss_choices();
 std::span<const KernelChoice> matmul_choices();
 std::span<const KernelChoice> normalization_choices();
+std::span<const KernelChoice> piece_choices();
 std::span<const KernelChoice> pool_choices();
 std::span<const KernelChoice> random_choices();
 std::span<const KernelChoice> reduction_choices();

@@ -30,6 +30,12 @@ const Case kCases[] = {
     {"Pad wrap",
      "y = Pad<mode = \"wrap\">(x, pads)",
      {f64("x", {2, 3}), i64("pads", {1, 2, 2, 1})}},
+    {"Concat channels of images",
+     "c = Conv(x, w)\nd = Conv(x, v)\ny = Concat<axis = 1>(c, d, c)",
+     {f64("x", {2, 2, 4, 3}), f64("w", {3, 2, 1, 1}), f64("v", {8, 2, 1, 1})}},
+    {"Concat rows of images",
+     "c = Conv(x, w)\ny = Concat<axis = 2>(c, x)",
+     {f64("x", {2, 3, 4, 3}), f64("w", {3, 3, 2, 1})}},
     {"Slice",
      "y = Slice(x, starts, ends)",
      {f64("x", {4, 5}), i64("starts", {1, 0}), i64("ends", {3, -1})}},
@@ -50,6 +56,10 @@ const Case kCases[] = {
     Case{"Split by lengths",
          "y, z = Split<axis = 1>(x, lengths)",
          {f64("x", {2, 5}), i64("lengths", {2, 3})}}
+        .giving({"y", "z"}),
+    Case{"Split channels of images",
+         "c = Conv(x, w)\ny, z = Split<axis = 1>(c, lengths)",
+         {f64("x", {2, 2, 4, 3}), f64("w", {5, 2, 1, 1}), i64("lengths", {2, 3})}}
         .giving({"y", "z"}),
     {"Split without its first part", "\"\", y = Split<num_outputs = 2>(x)", {f64("x", {4, 3})}},
     // Along the first axis by default: another one would give other sizes.

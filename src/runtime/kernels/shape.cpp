@@ -61,10 +61,12 @@ Reason refuses_transpose(const Node& node) {
   return swap_of(node) ? "" : "more than two runs of dimensions are moved";
 }
 
-/// A tensor each of whose elements is found in another one by steps: a transpose, or a broadcast.
+/// A tensor each of whose elements is found in another one by steps: a transpose, a broadcast,
+/// or a slice.
 struct SteppedCopy {
   std::vector<int64_t> dims;   // of the result
   std::vector<int64_t> steps;  // through the source, in elements, for each of them
+  int64_t first = 0;           // the source's element where it begins
 
   /// Neighbouring dimensions that are stepped through as one become one.
   void join_dimensions() {
@@ -92,7 +94,7 @@ struct SteppedCopy {
     const double cost = static_cast<double>(n) * (step > 1 ? 1.5 : 0.3) + 5;
     parallel_for(rows, cost, [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row) {
-        int64_t rest = row, offset = 0;
+        int64_t rest = row, offset = this->first;
         for (size_t d = inner; d-- > 0;) {
           offset += rest % dims[d] * steps[d];
           rest /= dims[d];
@@ -171,6 +173,38 @@ void make_expand(Site& site) {
   plan_copy(site, std::move(copy), image ? Layout::channels_last : Layout::plain);
 }
 
+Reason refuses_slice(const Node& node) {
+  for (size_t input = 1; input < node.inputs().size(); ++input) {
+    const Value* limits = node.input(input);
+    if (limits && (limits->is_input() || !limits->tensor())) return "its limits are not constant";
+  }
+  return refuses_width(node);
+}
+
+void make_slice(Site& site) {
+  std::vector<int64_t> limits[5];  // starts, ends, axes and steps are the inputs 1 to 4
+  for (size_t input = 1; input < site.node().inputs().size(); ++input) {
+    if (!site.has_input(input)) continue;
+    const Tensor* constant = site.constant(input);
+    if (!constant) return make_reference(site);  // a state, which only the site knows
+    limits[input] = constant->integers();
+  }
+  const auto dims = site.input_dims(0);
+  SteppedCopy copy{.dims = site.output_dims(0), .steps = steps_through(dims)};
+  const auto& [data, starts, ends, axes, steps] = limits;
+  const bool has_elements = checked_element_count(copy.dims) > 0;
+  for (size_t i = 0; i < starts.size() && has_elements; ++i) {
+    const auto rank = static_cast<int64_t>(dims.size());
+    const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i];
+    const auto d = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+    // The result's dimensions tell where it ends.
+    const int64_t start = starts[i] < 0 ? starts[i] + dims[d] : starts[i];
+    copy.first += std::clamp<int64_t>(start, 0, dims[d] - 1) * copy.steps[d];
+    if (copy.dims[d] > 1 && !steps.empty()) copy.steps[d] *= steps[i];
+  }
+  plan_copy(site, std::move(copy));
+}
+
 void make_transpose(Site& site) {
   const Swap swap = *swap_of(site.node());
   if (swap.rows == 1 || swap.columns == 1) return site.share(0, 0);
@@ -187,6 +221,7 @@ constexpr KernelChoice kShapeChoices[] = {
     {"Flatten", "view", accepts, make_view},
     {"Identity", "view", accepts, make_view},
     {"Reshape", "view", accepts, make_view},
+    {"Slice", "steps", refuses_slice, make_slice},
     {"Squeeze", "view", accepts, make_view},
     {"Transpose", "blocks", refuses_transpose, make_transpose},
     {"Transpose", "steps", refuses_width, make_stepped_transpose},
