@@ -1,6 +1,7 @@
 #include "runtime/commit_bounds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace onward {
@@ -11,6 +12,14 @@ bool is_within(const Range& range, DType dtype) {
   const double most = dtype == DType::f64 ? std::numeric_limits<double>::max() / 2
                                           : double{std::numeric_limits<float>::max()} / 2;
   return range.low >= -most && range.high <= most;  // false for a NaN
+}
+
+/// Integers are divided towards zero, and nothing is known of those that overflow.
+std::optional<Range> of_integers(const Range& range, DType dtype) {
+  const double most = std::ldexp(1.0, bits(dtype) - 2);
+  if (!(range.low >= -most && range.high <= most)) return std::nullopt;
+  return Range{std::min(range.low, std::trunc(range.low)),
+               std::max(range.high, std::trunc(range.high))};
 }
 
 }  // namespace
@@ -33,6 +42,7 @@ std::optional<std::vector<Range>> CommitBounds::results_of(std::vector<Range> ra
       if (of_node[0].low >= 0) multiples.back() = multiples[second];
       if (of_node[1].low >= 0) multiples.back() = multiples[first];
     }
+    if (range && is_integer(result.dtype)) range = of_integers(*range, result.dtype);
     if (!range || (is_float(result.dtype) && !is_within(*range, result.dtype))) return std::nullopt;
     ranges.push_back(*range);
   }

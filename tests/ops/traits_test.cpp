@@ -205,7 +205,11 @@ const TraitCheck kChecks[] = {
      },
      check_moves_data},
     {"random", [](const Ran&) { return true; }, check_random},
-    {"range", [](const Ran& ran) { return ran.definition.range != nullptr; }, check_range},
+    {"range",
+     [](const Ran& ran) {
+       return ran.definition.range != nullptr && !is_integer(ran.outputs[0].dtype());
+     },
+     check_range},
     {"no gradient", [](const Ran& ran) { return !ran.definition.no_gradient.empty(); },
      check_no_gradient},
 };
@@ -363,7 +367,9 @@ TEST(Traits, FitTheSchemas) {
                                    });
     EXPECT_EQ(definition.trains != nullptr, has_training_mode) << definition.name;
     if (!definition.missing.empty()) continue;
-    const bool has_windows = attributes.contains("auto_pad") && attributes.contains("pads");
+    // A transposed convolution slides it over its result.
+    const bool has_windows = attributes.contains("auto_pad") && attributes.contains("pads") &&
+                             !attributes.contains("output_padding");
     EXPECT_EQ(definition.has(kWindows), has_windows) << definition.name;
     EXPECT_EQ(definition.has(kRandom), attributes.contains("seed")) << definition.name;
   }
