@@ -157,6 +157,7 @@ Expr operator*(double a, Expr b) { return number_like(a, b) * b; }
 Expr operator/(Expr a, double b) { return a / number_like(b, a); }
 Expr operator/(double a, Expr b) { return number_like(a, b) / b; }
 
+Expr larger(Expr a, Expr b) { return binary("Max", a, b); }
 Expr exp(Expr x) { return unary("Exp", x); }
 Expr log(Expr x) { return unary("Log", x); }
 Expr sqrt(Expr x) { return unary("Sqrt", x); }

@@ -108,6 +108,7 @@ Expr operator*(double a, Expr b);
 Expr operator/(Expr a, double b);
 Expr operator/(double a, Expr b);
 
+Expr larger(Expr a, Expr b);
 Expr exp(Expr x);
 Expr log(Expr x);
 Expr sqrt(Expr x);

@@ -20,8 +20,6 @@ bool pads_to_cover(const Node& node) {
   return node.string_or("auto_pad", "NOTSET").starts_with("SAME");
 }
 
-Expr larger(Expr a, Expr b) { return a.builder().add("Max", values({a, b}), a.dtype()); }
-
 }  // namespace
 
 Spatial spatial_of(const Type& type, Expr shape) {
@@ -41,16 +39,22 @@ Spatial spatial_of(const Type& type, Expr shape) {
   return spatial;
 }
 
-size_t spatial_rank(const ExpandContext& c) {
+std::optional<size_t> known_spatial_rank(const ExpandContext& c) {
   const Node& node = c.node();
-  for (const char* name : {"kernel_shape", "strides", "dilations"}) {
+  for (const char* name : {"kernel_shape", "strides", "dilations", "output_shape"}) {
     if (const auto* list = node.get<Integers>(name)) return list->size();
   }
+  if (const auto* pads = node.get<Integers>("pads")) return pads->size() / 2;
   for (const Value* value : {node.output(0), node.input(0), node.input(1)}) {
     const auto found = rank(value);
     if (found && is_float(value->type.dtype)) return static_cast<size_t>(*found) - kChannels;
   }
-  throw Error(fmt::format("the rank of '{}' must be known", node.input(0)->name()));
+  return std::nullopt;
+}
+
+size_t spatial_rank(const ExpandContext& c) {
+  if (const auto known = known_spatial_rank(c)) return *known;
+  throw Error(fmt::format("the rank of '{}' must be known", c.node().input(0)->name()));
 }
 
 WindowValues::WindowValues(const ExpandContext& c, Spatial x, Spatial kernel)

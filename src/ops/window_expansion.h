@@ -20,7 +20,8 @@ struct Spatial {
 /// Of a tensor of this type whose whole shape is `shape`.
 Spatial spatial_of(const Type& type, Expr shape);
 
-/// The number of spatial dimensions of an expanded node; throws Error where nothing tells.
+/// The number of spatial dimensions of an expanded node, where anything tells; else throws Error.
+std::optional<size_t> known_spatial_rank(const ExpandContext& c);
 size_t spatial_rank(const ExpandContext& c);
 
 /// How the windows of a node lie over x, whatever is known of it.
