@@ -30,6 +30,7 @@ constexpr CallRow kCalls[] = {
     {"Constant",           constant,                            constant},
     {"ConstantOfShape",    torch_constant_of_shape,             keras_constant_of_shape},
     {"Conv",               torch_conv,                          keras_conv},
+    {"ConvTranspose",      torch_conv_transpose,                keras_conv_transpose},
     {"Div",                torch_div,                           keras_div},
     {"Dropout",            torch_dropout,                       keras_dropout, 2},
     {"Equal",              "{~0} == {~1}",                      "ops.equal({~0}, {~1})"},

@@ -18,6 +18,7 @@ constexpr EmitGap kGaps[] = {
     {"Cast", "to strings, and floats of 8 bits and fewer", true, true, "no common element type"},
     {"Constant", "strings and sparse tensors", true, true, "no tensor of a framework"},
     {"Conv", "more than 3 spatial dimensions", true, true, "frameworks stop at 3"},
+    {"ConvTranspose", "more than 3 spatial dimensions", true, true, "frameworks stop at 3"},
     {"LayerNormalization", "its results Mean and InvStdDev", true, true, "layers do not give them"},
     {"MaxPool", "its result Indices", true, true, kOrderOfPlaces},
     {"MaxPool", "more than 3 spatial dimensions", true, true, "frameworks stop at 3"},
@@ -37,6 +38,9 @@ bool can_emit(std::string_view op, Target target) {
 }
 
 std::string refused_by_framework(const Node& node, Target target) {
+  if (node.op == "ConvTranspose" && node.attribute("output_shape")) {
+    return "frameworks take padding, not the result's shape";
+  }
   if (can_emit(node.op, target)) return "";
   return fmt::format("{} has no such operator", target == Target::torch ? "PyTorch" : "Keras");
 }

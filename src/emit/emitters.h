@@ -73,6 +73,8 @@ std::string keras_gemm(const Call&);
 // emit_conv.cpp
 std::string torch_conv(const Call&);
 std::string keras_conv(const Call&);
+std::string torch_conv_transpose(const Call&);
+std::string keras_conv_transpose(const Call&);
 
 // emit_pool.cpp
 std::string torch_average_pool(const Call&);

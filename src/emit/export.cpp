@@ -36,8 +36,10 @@ Model inference_part(const Model& model, Target target) {
   const char* framework = target == Target::torch ? "PyTorch" : "Keras";
   legalize(part, {.failure = fmt::format("the model cannot be exported exactly to {}", framework),
                   .refuses = [&](const Node& node) -> std::string {
-                    // What has no plainer form is refused where it is written, all of it at once.
-                    const bool goes_on = has_expansion(node) && !find_call(node);
+                    // What has no plainer form is refused where it is written, all of it at once,
+                    // and so is what the table has a reason for.
+                    const bool goes_on =
+                        has_expansion(node) && (!find_call(node) || can_emit(node.op, target));
                     return goes_on ? refused_by_framework(node, target) : "";
                   },
                   .advice = kDeclareShapes});

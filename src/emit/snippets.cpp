@@ -107,6 +107,29 @@ def unsqueeze(x, axes):
         x = ops.expand_dims(x, axis)
     return x
 )"},
+    {"conv_transpose", {}, "", R"(
+def conv_transpose(x, kernel, sizes, strides, dilations, before, behind, groups):
+    """Each element of x times the kernel, added up `strides` apart; `before` and `behind` are cut off."""
+    rank = len(strides)
+    widths = [(0, 0)] * (rank + 2)
+    kept = [slice(None)] * (rank + 2)
+    for d, stride in enumerate(strides):
+        # Zeros between the elements, then a convolution with the kernel turned round.
+        shape = list(ops.shape(x))
+        shape[d + 1] *= stride
+        spread = [(0, 0)] * (rank + 3)
+        spread[d + 2] = (0, stride - 1)
+        x = ops.reshape(ops.pad(ops.expand_dims(x, d + 2), spread), shape)
+        reach = (sizes[d] - 1) * dilations[d]
+        front, back = reach - before[d], reach - behind[d] - stride + 1
+        widths[d + 1] = (max(front, 0), max(back, 0))
+        kept[d + 1] = slice(max(-front, 0), min(back, 0) or None)
+    channels, outputs = ops.shape(kernel)[:2]
+    kernel = ops.reshape(ops.flip(kernel, tuple(range(2, rank + 2))), (groups, channels // groups, outputs, *sizes))
+    kernel = ops.transpose(kernel, (*range(3, rank + 3), 1, 0, 2))
+    kernel = ops.reshape(kernel, (*sizes, channels // groups, groups * outputs))
+    return ops.conv(ops.pad(x, widths)[tuple(kept)], kernel, dilation_rate=dilations, data_format="channels_last")
+)"},
     {"one_hot",
      {},
      R"(

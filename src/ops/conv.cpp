@@ -1,8 +1,11 @@
 // Convolution is linear in x and in w, and so are its gradients: the three products below (Conv,
-// ConvGradX, ConvGradW) are each other's gradients, to any order.
+// ConvGradX, ConvGradW) are each other's gradients, to any order. ConvTranspose is ConvGradX with
+// the padding said otherwise: kernels and gradients take the one, the standard has the other, so
+// that each is the other's expansion.
 
 #include <algorithm>
 #include <numeric>
+#include <valarray>
 
 #include "onward/error.h"
 #include "ops/families.h"
@@ -139,6 +142,101 @@ std::vector<Expr> conv_grad_w_expansion(const ExpandContext& c) {
   return {slice(dw, first, windows.kernel().value, windows.axes())};
 }
 
+/// A size for each spatial dimension.
+using Sizes = std::valarray<int64_t>;
+
+Sizes at_least_zero(const Sizes& sizes) {
+  return sizes.apply([](int64_t size) { return std::max<int64_t>(size, 0); });
+}
+Expr at_least_zero(const Expr& sizes) { return larger(sizes, zeros_like(sizes)); }
+
+/// Reads an attribute: numbers("strides", 0); of pads, those before or (1) behind.
+struct TransposedLists {
+  const Node& node;
+  size_t rank;
+
+  Sizes operator()(std::string_view name, size_t half) const {
+    const int64_t usual = name == "strides" || name == "dilations" ? 1 : 0;
+    const auto list = list_or(node, name, name == "pads" ? 2 * rank : rank, usual);
+    return {list.data() + half * rank, rank};
+  }
+};
+
+/// In numbers (Sizes), or as a graph computes them (Expr).
+template <typename Numbers>
+struct Transposed {
+  Numbers whole;           // what all windows write
+  Numbers before, behind;  // what is cut off from it; zeros are added where it is negative
+};
+
+/// Whether the padding follows from sizes, of x and of the kernel.
+bool computes_padding(const Node& node) {
+  return node.attribute("output_shape") || node.string_or("auto_pad", "").starts_with("SAME");
+}
+
+template <typename Numbers, typename Lists>
+Transposed<Numbers> transposed(const Node& node, const Numbers& x, const Numbers& kernel,
+                               const Lists& list) {
+  const Numbers strides = list("strides", 0), beyond = list("output_padding", 0);
+  const Numbers reach = (kernel - 1) * list("dilations", 0) + 1;
+  const Numbers whole = (x - 1) * strides + reach;
+  if (!computes_padding(node)) return {whole, list("pads", 0), list("pads", 1) - beyond};
+  // The padding is shared out, the odd one on a side; a result beyond all windows ends in zeros.
+  const bool is_shaped = node.attribute("output_shape");
+  const Numbers excess = is_shaped ? Numbers(whole + beyond - list("output_shape", 0))
+                                   : at_least_zero(reach - strides);
+  const Numbers half = at_least_zero(excess) / 2;
+  const bool odd_one_behind = node.string_or("auto_pad", "") == "SAME_UPPER";
+  const Numbers before = odd_one_behind ? half : Numbers(at_least_zero(excess) - half);
+  return {whole, before, excess - before - beyond};
+}
+
+/// Inputs x, w, a bias. ConvGradX is told what to cut off where that is known; else it is done
+/// afterwards. It leaves less than a stride open; zeros beyond that are added afterwards as well.
+std::vector<Expr> conv_transpose_expansion(const ExpandContext& c) {
+  const Node& node = c.node();
+  Builder& b = c.builder();
+  const Expr x = c.input(0), w = c.input(1);
+  const auto known_rank = known_spatial_rank(c);
+  const size_t rank = known_rank.value_or(1);  // of lists that are the same for all dimensions
+  const TransposedLists numbers{node, rank};
+  const auto ints = [&](const Sizes& list) { return std::vector(begin(list), end(list)); };
+  const auto sizes = [&](auto name, size_t half) { return b.integers(ints(numbers(name, half))); };
+  const Spatial from = spatial_of(x.value()->type, shape_of(x));
+  const Spatial kernel = spatial_of(w.value()->type, shape_of(w));
+  auto [size, before, behind] = transposed(node, from.value, kernel.value, sizes);
+  std::vector<int64_t> pads(2 * rank, 0);
+  bool cuts_afterwards = true;
+  if ((from.known && kernel.known) || !computes_padding(node)) {
+    const std::vector<int64_t> any(rank, 1);  // where padding does not follow from it
+    const auto of = [&](const Spatial& s) { return Sizes(s.known.value_or(any).data(), rank); };
+    const auto known = transposed(node, of(from), of(kernel), numbers);
+    const Sizes zeros = at_least_zero(1 - numbers("strides", 0) - known.behind);
+    const Sizes cut_behind = known.behind + zeros;
+    std::ranges::copy(known.before, pads.begin());
+    std::ranges::copy(at_least_zero(cut_behind), pads.begin() + static_cast<ptrdiff_t>(rank));
+    size = size - b.integers(ints(known.before + cut_behind));
+    before = zeros_like(size);
+    behind = b.integers(ints(-zeros));
+    cuts_afterwards = zeros.max() > 0;
+  }
+  std::vector<NamedAttribute> attributes = {{"group", node.int_or("group", 1)}};
+  for (const char* name : {"dilations", "strides"}) {
+    if (known_rank) attributes.push_back({name, ints(numbers(name, 0))});
+  }
+  if (known_rank) attributes.push_back({"pads", pads});
+  const Expr channels = dim_of(w, 1) * static_cast<double>(node.int_or("group", 1));
+  Expr y = b.add_internal("ConvGradX", values({x, w, concat({dim_of(x, 0), channels, size}, 0)}),
+                          x.dtype(), attributes);
+  if (cuts_afterwards) {
+    const Expr none = b.integers({0, 0});
+    y = b.add("Pad", values({y, concat({none, -before, none, -behind}, 0)}), x.dtype());
+  }
+  if (!c.has_input(2)) return {y};
+  const Expr ones = expand(b.integers({1}), rank_of(x) - 2);
+  return {y + reshape(c.input(2), concat({b.integers({-1}), ones}, 0))};
+}
+
 /// Both have the shape that their third input gives.
 std::vector<InferredOutput> conv_grad_types(const Node& node, const KnownData& known) {
   return of_given_shape(node, 0, 2, known);
@@ -148,6 +246,10 @@ const OpDef kConvOps[] = {
     {.name = "Conv",
      .vjp = conv_vjp,
      .traits = kWindows,
+     .inputs = {In::data, In::weight, In::bias}},
+    {.name = "ConvTranspose",
+     .expansion = conv_transpose_expansion,
+     .traits = kImages,
      .inputs = {In::data, In::weight, In::bias}},
     {.name = "ConvGradW",
      .domain = kInternalDomain,

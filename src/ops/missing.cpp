@@ -18,7 +18,6 @@ constexpr InputRoles kScaleAndBias = {In::data, In::scale, In::bias};
 
 const OpDef kKnownInputs[] = {
     {.name = "Bernoulli", .traits = kRandom},
-    {.name = "ConvTranspose", .inputs = {In::data, In::weight, In::bias}},
     {.name = "DeformConv", .inputs = {In::data, In::weight, In::data, In::bias, In::data}},
     {.name = "Einsum", .inputs = {In::weight}},
     {.name = "GroupNormalization", .inputs = kScaleAndBias},

@@ -114,6 +114,37 @@ def conv(g):
           **attributes)
 
 
+def conv_transpose(g):
+    x = g.operand("ConvTranspose", rank=range(3, 6), smallest=1)
+    spatial, rank = x.shape[2:], x.rank - 2
+    group = g.one_of(*[d for d in (1, 1, 2, x.shape[1]) if x.shape[1] % d == 0])
+    kernel, strides, dilations = ([g.one_of(1, 2, most) for _ in spatial] for most in (3, 3, 2))
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    whole = [(size - 1) * s + r for size, s, r in zip(spatial, strides, reach)]
+    beyond = [g.between(0, max(s, d) - 1) if g.maybe(0.3) else 0 for s, d in zip(strides, dilations)]
+    attributes = {"strides": strides, "dilations": dilations, "kernel_shape": kernel if g.maybe(0.6) else None}
+    padding = g.choices.choices(["explicit", "VALID", "SAME_UPPER", "SAME_LOWER", "output_shape"], [6, 1, 1, 1, 1])[0]
+    if padding[0] in "So" and g.opset < 11:  # which side the odd one is on has changed
+        raise Unsuitable
+    if padding.startswith("SAME"):
+        beyond = [0] * rank
+        shape = [w - max(r - s, 0) for w, r, s in zip(whole, reach, strides)]
+    elif padding == "output_shape":
+        if any(size > w for size, w in zip(spatial, whole)):
+            raise Unsuitable
+        shape = attributes["output_shape"] = [g.between(size, w + 2) for size, w in zip(spatial, whole)]
+    else:
+        pads = [g.between(0, w // 2) if padding == "explicit" else 0 for w in [(w - 1) for w in whole] * 2]
+        attributes["pads"] = pads if padding == "explicit" else None
+        shape = [w + b - pads[d] - pads[rank + d] for d, (w, b) in enumerate(zip(whole, beyond))]
+    attributes["auto_pad"] = padding if padding.isupper() else None
+    attributes["output_padding"] = beyond if max(beyond) > 0 or g.maybe(0.3) else None
+    w = g.operand("ConvTranspose", 1, x.type, shape=(x.shape[1], g.between(1, 3), *kernel))
+    m = w.shape[1] * group
+    b = g.operand("ConvTranspose", 2, x.type, shape=(m,)) if g.maybe(0.5) else None
+    g.add("ConvTranspose", [x, w, b], [(x.type, (x.shape[0], m, *shape))], group=group, **attributes)
+
+
 def average_pool(g):
     x = g.operand("AveragePool", rank=range(3, 6), smallest=1)
     ceil = g.one_of(None, 0, 1) if g.opset >= 10 else None
@@ -258,6 +289,7 @@ OPERATORS = {
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
     "Conv": conv,
+    "ConvTranspose": conv_transpose,
     "Gemm": gemm,
     "GlobalAveragePool": global_average_pool,
     "LayerNormalization": layer_normalization,

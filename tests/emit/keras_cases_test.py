@@ -16,7 +16,8 @@ NOT_KNOWN = {
                      "Slice backwards from before the beginning", "ReduceMax", "ReduceMax without dims",
                      "ReduceMean", "ReduceMean without dims", "ReduceSum", "ReduceSum without dims"], "axes"),
     **dict.fromkeys(["Pad", "Pad value", "Pad negative", "Pad reflect", "Pad edge", "Pad wrap"], "pads"),
-    **dict.fromkeys(["Split by lengths", "Split by lengths, of the axis by default"], "lengths"),
+    **dict.fromkeys(["Split by lengths", "Split by lengths, of the axis by default", "Split channels of images"],
+                    "lengths"),
     **dict.fromkeys(["OneHot", "OneHot axis 0", "OneHot of numbers that are no class"], "depth"),
     **dict.fromkeys(["Dropout in training", "Dropout not in training"], "ratio"),
     "Dropout of the default ratio": "training", "Slice": "ends",
@@ -35,6 +36,15 @@ REFUSED = {
         "GlobalAveragePool 'y': the rank of its input 'r' is not known; declare the input's shape",
     **{(case, SYMBOLIC): "Conv 'y': the kernel's shape is not known: 'w'"
        for case in ("Conv same lower", "Conv same upper", "Conv same, strides beyond the window")},
+    **{(case, SYMBOLIC): "ConvTranspose 'y': the kernel's shape is not known: 'w'"
+       for case in ("ConvTranspose", "ConvTranspose 3 dimensions", "ConvTranspose same lower, a stride beyond the kernel",
+                    "ConvTranspose same upper", "ConvTranspose with all that there is")},
+    **{(case, variant): f"Pad '{pad}': its input 'y_Concat_2' is only known when it runs; make it a constant"
+       for case, pad in (("ConvTranspose of a given shape", "y_Pad"),
+                         ("ConvTranspose of a given shape beyond its windows", "y"))
+       for variant in (SYMBOLIC, "other inputs held, symbolic shapes")},
+    **{(case, SYMBOLIC): "Concat 'y': the rank of 'c' is not known; declare its shape"
+       for case in ("Concat channels of images", "Concat rows of images")},
     ("ReduceSum of nothing", SYMBOLIC): "ReduceSum 'y': whether it has axes is only known when it runs",
     **{(case, SYMBOLIC): f"Split '{first}': the size of the dimension that it splits is not known; declare it"
        for case, first in (("Split", "y"), ("Split in part", "z"), ("Split unevenly", "y"),

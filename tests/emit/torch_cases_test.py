@@ -13,6 +13,8 @@ REFUSED = {
     ("Conv same upper", "inputs of symbolic shapes"): "Conv 'y': the kernel's shape is not known: 'w'",
     ("Conv same, strides beyond the window", "inputs of symbolic shapes"):
         "Conv 'y': the kernel's shape is not known: 'w'",
+    **{(case, "inputs of symbolic shapes"): "ConvTranspose 'y': the kernel's shape is not known: 'w'"
+       for case in ("ConvTranspose same lower, a stride beyond the kernel", "ConvTranspose same upper")},
     ("ReduceSum of nothing", "inputs of symbolic shapes"):
         "ReduceSum 'y': whether it has axes is only known when it runs",
 }

@@ -20,12 +20,20 @@ class ConvTranspose(OpRun):
 
     def _run(self, x, w, bias=None, auto_pad=None, dilations=None, group=None, kernel_shape=None,
              output_padding=None, output_shape=None, pads=None, strides=None):
-        assert auto_pad in (None, "NOTSET") and output_shape is None and bias is None
         rank = x.ndim - 2
+        dilations, strides = dilations or [1] * rank, strides or [1] * rank
+        pads, beyond = pads or [0] * (2 * rank), output_padding or [0] * rank
         n, channels = x.shape[:2]
         per_group = channels // group
-        spatial = [strides[d] * (x.shape[2 + d] - 1) + (w.shape[2 + d] - 1) * dilations[d] + 1 for d in range(rank)]
-        whole = np.zeros([n, w.shape[1] * group, *[s + p for s, p in zip(spatial, output_padding)]], x.dtype)
+        reach = [(w.shape[2 + d] - 1) * dilations[d] + 1 for d in range(rank)]
+        spatial = [strides[d] * (x.shape[2 + d] - 1) + reach[d] for d in range(rank)]
+        if output_shape is not None or auto_pad.startswith("SAME"):
+            total = [spatial[d] + beyond[d] - output_shape[d] if output_shape is not None
+                     else max(reach[d] - strides[d], 0) for d in range(rank)]
+            before = [max(t, 0) // 2 if auto_pad == "SAME_UPPER" else (max(t, 0) + 1) // 2 for t in total]
+            pads = [*before, *[max(t, 0) - b for t, b in zip(total, before)]]
+            beyond = [b + max(-t, 0) for t, b in zip(total, beyond)]
+        whole = np.zeros([n, w.shape[1] * group, *[s + p for s, p in zip(spatial, beyond)]], x.dtype)
         for g in range(group):
             rows = slice(g * per_group, (g + 1) * per_group)
             to = slice(g * w.shape[1], (g + 1) * w.shape[1])
@@ -35,7 +43,8 @@ class ConvTranspose(OpRun):
                           for d, t in enumerate(tap)]
                 whole[(slice(None), to, *places)] += part
         cut = [slice(pads[d], whole.shape[2 + d] - pads[rank + d]) for d in range(rank)]
-        return (whole[(slice(None), slice(None), *cut)],)
+        y = whole[(slice(None), slice(None), *cut)]
+        return (y if bias is None else y + bias.reshape(-1, *[1] * rank),)
 
 
 class Erf(OpRun):

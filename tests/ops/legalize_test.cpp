@@ -32,11 +32,13 @@ std::string name_of(const Node& node) {
   return node.domain.empty() ? node.op : node.domain + "." + node.op;
 }
 
-/// A target that takes everything but what has an expansion.
-const LegalizationTarget kPlainest{.failure = "there is nothing plainer",
-                                   .refuses = [](const Node& node) -> std::string {
-                                     return has_expansion(node) ? "it can be plainer" : "";
-                                   }};
+/// A target that takes everything but what has an expansion. ConvTranspose and ConvGradX are the
+/// same product, each the other's expansion: every target takes one of the two.
+const LegalizationTarget kPlainest{
+    .failure = "there is nothing plainer", .refuses = [](const Node& node) -> std::string {
+      const bool is_plain = !has_expansion(node) || node.op == "ConvGradX";
+      return is_plain ? "" : "it can be plainer";
+    }};
 
 /// Which operators each operator's expansion uses, over the steps of all cases.
 std::map<std::string, OperatorSet> uses_of_expansions() {
@@ -63,9 +65,10 @@ std::map<std::string, OperatorSet> uses_of_expansions() {
 }
 
 TEST(Legalize, ExpansionsLeadDownwards) {
-  const auto uses = uses_of_expansions();
+  auto uses = uses_of_expansions();
   EXPECT_GT(uses.size(), 10);
-  std::map<std::string, int> state;  // 1: being walked, 2: done
+  EXPECT_EQ(uses.at("ConvTranspose").erase("onward.ConvGradX"), 1);  // as kPlainest says
+  std::map<std::string, int> state;                                  // 1: being walked, 2: done
   std::function<void(const std::string&)> walk = [&](const std::string& op) {
     ASSERT_NE(state[op], 1) << op << " leads back to itself";
     if (state[op] == 2) return;

@@ -81,6 +81,22 @@ def conv(node, x, w, b=None):
     return function(padded, w, b, stride=strides, dilation=dilations, groups=node["group"])
 
 
+def conv_transpose(node, x, w, b=None):
+    rank = x.dim() - 2
+    strides, dilations = node["strides"] or [1] * rank, node["dilations"] or [1] * rank
+    function = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}[rank]
+    whole = function(x, w, stride=strides, dilation=dilations, groups=node["group"])
+    pads, beyond = node["pads"] or [0] * (2 * rank), node["output_padding"] or [0] * rank
+    pairs = [(-pads[d], beyond[d] - pads[rank + d]) for d in range(rank)]
+    if node["output_shape"] or node["auto_pad"].startswith("SAME"):
+        shape = node["output_shape"] or [min(n * s, size) for n, s, size in zip(x.shape[2:], strides, whole.shape[2:])]
+        total = [max(size + extra - wanted, 0) for size, extra, wanted in zip(whole.shape[2:], beyond, shape)]
+        before = [t // 2 if node["auto_pad"] == "SAME_UPPER" else t - t // 2 for t in total]
+        pairs = [(-first, first + wanted - size) for first, wanted, size in zip(before, shape, whole.shape[2:])]
+    y = pad(whole, pairs)
+    return y if b is None else y + b.reshape(-1, *[1] * rank)
+
+
 def max_pool(node, x):
     kernel = node["kernel_shape"]
     rank = len(kernel)
@@ -289,6 +305,7 @@ TORCH = {
     "Clip": lambda node, x, low=None, high=None: torch.clamp(x, low, high),
     "Concat": lambda node, *xs: torch.cat(xs, node["axis"]),
     "Conv": conv,
+    "ConvTranspose": conv_transpose,
     "Div": lambda node, a, b: a / b,
     "Dropout": dropout,
     "Expand": lambda node, x, shape: x.expand(torch.broadcast_shapes(x.shape, integers(shape))),
