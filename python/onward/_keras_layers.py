@@ -131,6 +131,28 @@ def _conv(g, call):
     return _activated(g, call, g.from_image(y, call.shape, layer.data_format, g.dtype))
 
 
+def _conv_transpose(g, call):
+    """TensorFlow gives each element of the input a stride of the result, or with valid padding whole windows."""
+    s, layer = call.settings, call.layer
+    s.told("filters", "use_bias", "data_format")
+    kernel, strides, dilations, beyond = s["kernel_size"], s["strides"], s["dilation_rate"], s["output_padding"]
+    if beyond is not None:
+        s.refuse("output_padding", beyond)
+    if any(dilation != 1 for dilation in dilations):
+        s.refuse("dilation_rate", dilations)
+    attributes = {"kernel_shape": list(kernel), "strides": list(strides)}
+    if any(size < stride for size, stride in zip(kernel, strides)):
+        attributes["output_padding"] = [max(stride - size, 0) for size, stride in zip(kernel, strides)]
+    if s["padding"] == "same":
+        total = [max(size - stride, 0) for size, stride in zip(kernel, strides)]
+        attributes["pads"] = [each // 2 for each in total] + [each - each // 2 for each in total]
+    inputs = [g.image(call.x, layer.data_format), g.parameter(layer.kernel, _filters_first(len(kernel)))]
+    if layer.use_bias:
+        inputs.append(g.parameter(layer.bias))
+    y = g.node("ConvTranspose", inputs, call.before(), **attributes)
+    return _activated(g, call, g.from_image(y, call.shape, layer.data_format, g.dtype))
+
+
 def _depthwise_conv(g, call):
     s, layer = call.settings, call.layer
     s.told("depth_multiplier", "use_bias")
@@ -339,6 +361,7 @@ LAYERS = {
     L.Reshape: reshape, L.Softmax: _softmax, L.Subtract: merge("Sub"),
     **{getattr(L, row.layer): _one_operator(row) for row in ACTIVATIONS if row.layer},
     **dict.fromkeys([L.Conv1D, L.Conv2D, L.Conv3D], _conv),
+    **dict.fromkeys([L.Conv1DTranspose, L.Conv2DTranspose, L.Conv3DTranspose], _conv_transpose),
     **dict.fromkeys([L.DepthwiseConv1D, L.DepthwiseConv2D], _depthwise_conv),
     **dict.fromkeys([L.SeparableConv1D, L.SeparableConv2D], _separable_conv),
     **dict.fromkeys([L.MaxPooling1D, L.MaxPooling2D, L.MaxPooling3D], _pool("MaxPool")),

@@ -3,7 +3,8 @@
 import pathlib
 import re
 
-TEXT = (pathlib.Path(__file__).resolve().parents[2] / "docs/python.md").read_text()
+PATH = pathlib.Path(__file__).resolve().parents[2] / "docs/python.md"
+TEXT = PATH.read_text()
 
 
 def run_section(title, folder, monkeypatch):

@@ -1,8 +1,18 @@
-import re
+"""docs/python.md on PyTorch. Run as a program, it writes the list of functions anew."""
 
-from documented import TEXT, run_section
+import re
+import textwrap
+
+from documented import PATH, TEXT, run_section
 
 from onward import _torch_program as programs
+
+LIST = re.compile(r"(?<=<!-- functions -->\n).*?(?=\n\n)", re.DOTALL)
+
+
+def function_list():
+    names = sorted(name for name in programs.FUNCTIONS if not name.startswith("_"))
+    return textwrap.fill(", ".join(f"`{name}`" for name in names) + ".", 118, break_on_hyphens=False)
 
 
 def test_pytorch_is_as_documented(tmp_path, monkeypatch):
@@ -11,5 +21,8 @@ def test_pytorch_is_as_documented(tmp_path, monkeypatch):
 
 
 def test_all_functions_are_documented():
-    listed = TEXT.split("<!-- functions -->")[1].split("\n\n")[0]
-    assert re.findall(r"`(\w+)`", listed) == sorted(name for name in programs.FUNCTIONS if not name.startswith("_"))
+    assert LIST.search(TEXT)[0] == function_list()
+
+
+if __name__ == "__main__":
+    PATH.write_text(LIST.sub(function_list(), TEXT))

@@ -81,11 +81,14 @@ class Images(nn.Module):
                                     layer("AvgPool")(2, ceil_mode=True, count_include_pad=False)])
         self.mirrored = layer("Conv")(4, 3, 3, padding=1, padding_mode="reflect")
         self.round = layer("Conv")(4, 3, 3, padding=1, padding_mode="circular")
+        self.larger = nn.ModuleList([layer("ConvTranspose")(4, 3, 3, stride=2, padding=1, output_padding=1),
+                                     layer("ConvTranspose")(4, 2, 2, groups=2, dilation=2, bias=False)])
         self.last = layer("AdaptiveAvgPool")(1)
 
     def forward(self, x):
         x = self.second(torch.relu_(self.norm(self.first(x))))
         results = [pool(x) for pool in self.pools] + [self.last(self.mirrored(x)), self.last(self.round(x))]
+        results += [layer(x) for layer in self.larger]
         return torch.cat([result.flatten(1) for result in results], 1)
 
 
