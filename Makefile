@@ -52,9 +52,11 @@ test-repository: ## the tests on the files themselves, which need no build
 	$(TESTS) sh -c 'exec "$$ONWARD_TEST_PYTHON" -B -m pytest -q tests/repository \
 	  --ignore tests/repository/readme_test.py'
 
-# Not those of the repository, nor those that measure memory, which the sanitizers need themselves.
+# Not those of the repository, nor those that measure memory, which the sanitizers need themselves; nor what runs the
+# same code over and over and takes minutes there: second gradients, all opsets, lowered cases in other runtimes.
 test-asan: asan ## the tests under AddressSanitizer and UBSan
-	$(TESTS) $(CTEST) --test-dir build/asan --label-exclude 'repository|resources|frameworks|install'
+	$(TESTS) env GTEST_FILTER='-*SecondGradient*:LegalizeTargets.Opsets*:*EveryCase/Fixed' $(CTEST) \
+	  --test-dir build/asan --label-exclude 'repository|resources|frameworks|install' --exclude-regex '^lower_python_test$$'
 
 test-fuzz: asan ## each fuzz target for FUZZ_SECONDS, from the seeds in the repository
 	$(TESTS) tools/fuzz.sh build/asan $(FUZZ_SECONDS)
