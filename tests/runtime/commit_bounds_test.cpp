@@ -8,8 +8,9 @@ namespace onward {
 namespace {
 
 /// One result of a commit whose operands are numbered from 0 on, results following them.
-CommitBounds::Result result(std::string_view op, std::vector<size_t> operands) {
-  return {.rule = find_op_def("", op)->range, .dtype = DType::f32, .operands = std::move(operands)};
+CommitBounds::Result result(std::string_view op, std::vector<size_t> operands,
+                            DType dtype = DType::f32) {
+  return {.rule = find_op_def("", op)->range, .dtype = dtype, .operands = std::move(operands)};
 }
 
 constexpr Range kGradient = {-1e3, 1e3}, kFactor = {0.001, 0.001}, kSquares = {0, 1e6},
@@ -35,6 +36,20 @@ TEST(CommitBounds, TakesNoProductForASquareThatIsNone) {
   const CommitBounds signs{.operands = 2,
                            .results = {result("Mul", {1, 0}), result("Mul", {2, 0})}};
   EXPECT_EQ(signs.results_of({kGradient, kEither})->at(1).low, -1e6);
+}
+
+TEST(CommitBounds, DividesIntegersTowardsZero) {
+  // 1 / (n / 4), where n is 1 to 3.
+  const CommitBounds bounds{
+      .operands = 3,
+      .results = {result("Div", {0, 1}, DType::i64), result("Div", {2, 3}, DType::i64)}};
+  EXPECT_FALSE(bounds.results_of({Range{1, 3}, Range{4, 4}, Range{1, 1}}));
+}
+
+TEST(CommitBounds, KnowsNothingOfIntegersThatOverflow) {
+  const CommitBounds bounds{.operands = 1, .results = {result("Mul", {0, 0}, DType::i32)}};
+  EXPECT_TRUE(bounds.results_of({Range{0, 1000}}));
+  EXPECT_FALSE(bounds.results_of({Range{0, 1e5}}));
 }
 
 TEST(CommitBounds, KnowsNothingOfTheRootOfWhatMayBeNegative) {
