@@ -106,6 +106,39 @@ TEST(OldValues, OfWhatABatchChangesReachTheUpdate) {
   EXPECT_EQ(numbers(trainer.state().get("w")), (Numbers{2 - 4 * 10 - 2 * 3}));
 }
 
+TEST(OldValues, OfWhatEachMicroBatchChangesReachTheUpdate) {
+  Trainer trainer(parse_text(kRunning));
+  const TensorMap batches[] = {{{"x", Tensor::of<double>({2}, {1, 3})}},
+                               {{"x", Tensor::of<double>({2}, {2, 2})}}};
+  trainer.step_accumulated(batches);
+  EXPECT_EQ(numbers(trainer.state().get("w")), (Numbers{2 - 4 * 10}));
+}
+
+/// Loops over several tiles that write a new value, and read the old one after it.
+TEST(OldValues, AreReadAfterTheNewOnesInOneLoop) {
+  struct Loop {
+    const char* nodes;
+    float d;  // where it was 1, and a was 3
+  };
+  constexpr Loop kLoops[] = {
+      {"new_a = Mul(d, two) new_d = Sub(new_a, a)", -1},
+      {"new_a = Mul(d, two) half = Div(new_a, two) b = Mul(a, a) new_d = Sub(b, half)", 8},
+      {"new_a = Add(a, d) n = Neg(new_a) t = Add(n, two) u = Add(t, a) new_d = Mul(u, a)", 3},
+  };
+  for (const auto& [nodes, expected] : kLoops) {
+    SCOPED_TRACE(nodes);
+    Trainer trainer(parse_text(std::string(R"(
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[10000] x) => (float[10000] y) <
+    float[10000] a = full(3), float[10000] d = full(1), float two = {2}> { y = Add(x, a) }
+training_info {
+  algorithm step () => (float[10000] new_a, float[10000] new_d) { )") +
+                               nodes + " } update_binding { a <- new_a  d <- new_d } }"));
+    trainer.step({{"x", Tensor::of<float>({10'000}, std::vector<float>(10'000, 1))}});
+    EXPECT_EQ(numbers(trainer.state().get("d")), Numbers(10'000, expected));
+  }
+}
+
 TEST(Plans, FindTheirMemoryAfterALargerOneMovedIt) {
   Trainer trainer(parse_text(R"(
 <ir_version: 8, opset_import: ["" : 17]>
