@@ -121,6 +121,10 @@ std::optional<Refusal> check_transposed(const Operands& o, size_t spatial) {
                       beyond[d], d));
     }
     const auto kernel = kernel_size(o, Kind::transposed, d), size = o.dim(0, d + 2);
+    if (size == 0) {
+      return Refusal{"shape", node.input(0)->name(),
+                     fmt::format("spatial dimension {} is empty: there are no windows", d)};
+    }
     if (!kernel || !size || std::max(*kernel, *size) > kLargest) continue;
     const int64_t whole = (*size - 1) * strides[d] + (*kernel - 1) * dilations[d] + 1 + beyond[d];
     if (shape && (*shape)[d] < *size) {
@@ -129,7 +133,7 @@ std::optional<Refusal> check_transposed(const Operands& o, size_t spatial) {
                       "its input, {}",
                       (*shape)[d], d, *size));
     }
-    if (!shape && !same && *size > 0 && whole < pads[d] + pads[spatial + d]) {
+    if (!shape && !same && whole < pads[d] + pads[spatial + d]) {
       return bad_window(
           fmt::format("padding of {} and {} along spatial dimension {} is more "
                       "than {}",

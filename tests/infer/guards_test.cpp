@@ -269,6 +269,9 @@ const GuardCase kCases[] = {
      "g (float[1,1,4] x, float[1,1,3] w) => (y) {\n"
      "y = ConvTranspose<output_shape = [3]>(x, w) }",
      "attribute", "output_shape of 3 along spatial dimension 0 is smaller than its input, 4"},
+    {"no windows of a transposed convolution", 21,
+     "g (float[1,1,0] x, float[1,1,2] w) => (y) { y = ConvTranspose(x, w) }", "shape",
+     "spatial dimension 0 is empty: there are no windows"},
     {"padding that cuts off all", 21,
      "g (float[1,1,2] x, float[1,1,2] w) => (y) { y = ConvTranspose<pads = [2, 2]>(x, w) }",
      "attribute", "padding of 2 and 2 along spatial dimension 0 is more than 3"},
