@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "emit/snippets.h"
+#include "emit/helpers.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 
@@ -43,7 +43,7 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& permutation) {
 }
 
 Body::Body(SourceContext& context) : context_(context), names_(kModules) {
-  for (const std::string_view function : snippet_names()) names_.reserve(function);
+  for (const std::string_view function : helper_names()) names_.reserve(function);
 }
 
 std::string Body::add_argument(const Value* value) { return declare(value, Form::plain); }

@@ -40,8 +40,8 @@ struct SourceContext {
   Target target = Target::torch;
   const Known* known = nullptr;
   HeldTensors held = {};
-  std::set<std::string> snippets = {};  // functions of ours that the source needs (snippets.h)
-  DType main_float = DType::f32;        // what numbers without a type of their own are
+  std::set<std::string> helpers = {};  // functions of ours that the source needs (helpers.h)
+  DType main_float = DType::f32;       // what numbers without a type of their own are
   /// Lets the module hold a tensor that is no layer's.
   std::function<void(const Value*)> hold = {};
 };

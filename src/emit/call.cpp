@@ -97,9 +97,9 @@ std::string Call::dtype_name(DType dtype) const {
   return target() == Target::torch ? "torch." + name : "\"" + name + "\"";
 }
 
-std::string Call::function(std::string_view snippet) const {
-  body_.context().snippets.emplace(snippet);
-  return std::string(snippet);
+std::string Call::function(std::string_view helper) const {
+  body_.context().helpers.emplace(helper);
+  return std::string(helper);
 }
 
 }  // namespace onward::emit

@@ -58,7 +58,7 @@ class Call {
   /// "torch.float64" or "\"float64\"".
   std::string dtype_name(DType dtype) const;
   /// Asks for a function of ours in the source; gives its name.
-  std::string function(std::string_view snippet) const;
+  std::string function(std::string_view helper) const;
 
  private:
   [[noreturn]] void throw_unknown(size_t index) const;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "emit/helpers.h"
 #include "emit/job.h"
 #include "emit/loss.h"
 #include "emit/optimizer.h"
-#include "emit/snippets.h"
 #include "emit/source.h"
 #include "onward/error.h"
 
@@ -295,9 +295,9 @@ def write(variables, file{0}):
 )";
 
 std::string job_text(const std::string& name, const Job& job, const std::string& floatx,
-                     std::set<std::string>& snippets) {
+                     std::set<std::string>& helpers) {
   const OptimizerText optimizer = keras_optimizer(job);
-  const LossText loss = keras_loss(job, snippets);
+  const LossText loss = keras_loss(job, helpers);
   std::vector<std::string> slots;
   for (const std::string& slot : optimizer.slots) slots.push_back(python_string(slot));
   std::string text =
@@ -319,13 +319,13 @@ std::string keras_source(const SourceParts& parts) {
   const std::string name(kClassName);
   std::string code = KerasClass(parts, name).text();
   parts.module->throw_if_refused();
-  auto& snippets = parts.module->context().snippets;
+  auto& helpers = parts.module->context().helpers;
   // Keras converts data, rates and losses to one type, which is the program's.
   const std::string floatx = python_dtype(parts.module->context().main_float);
   code += "\n";
-  code += parts.job ? job_text(name, *parts.job, floatx, snippets)
+  code += parts.job ? job_text(name, *parts.job, floatx, helpers)
                     : fmt::format(kLoadAndSave, name, floatx) + fmt::format(kReadAndWrite, "", "");
-  code = snippet_source(Target::keras, snippets) + "\n\n" + code;
+  code = helper_source(Target::keras, helpers) + "\n\n" + code;
   static constexpr std::string_view kModules[] = {"itertools", "math", "os"};
   const std::string imports = fmt::format(
       "{}import pathlib\n{}\nimport keras\nimport numpy as np\n"

@@ -98,7 +98,7 @@ Layer batch_norm(const Pattern& p, const TrainingFacts& training, SourceContext&
   const bool in_training = training.paired.contains(p.node);
   std::string name = "layers.BatchNormalization";
   if (in_training && training.batch_variance == BatchVariance::unbiased) {
-    context.snippets.emplace("UnbiasedBatchNormalization");
+    context.helpers.emplace("UnbiasedBatchNormalization");
     name = "UnbiasedBatchNormalization";
   }
   const std::string momentum = python_float(training.kept_statistics(*p.node));

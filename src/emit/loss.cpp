@@ -48,7 +48,7 @@ constexpr std::string_view kTorchLoss = R"(def loss_function({}):
 )";
 
 /// The loss's nodes as a function of what it reads.
-std::string function_text(Target target, const Job& job, std::set<std::string>& snippets) {
+std::string function_text(Target target, const Job& job, std::set<std::string>& helpers) {
   const Graph& graph = *job.step_graph.graph;
   std::unordered_set<const Value*> state;
   for (const Binding& binding : job.step_graph.training[0].update_bindings) {
@@ -99,7 +99,7 @@ std::string function_text(Target target, const Job& job, std::set<std::string>& 
                             fmt::join(refusals, "\n  ")));
   }
   const std::string result = body.tensor(job.loss_value);
-  snippets.merge(context.snippets);
+  helpers.merge(context.helpers);
   const bool is_torch = target == Target::torch;
   return fmt::format(fmt::runtime(is_torch ? kTorchLoss : kKerasLoss), fmt::join(first, ", "),
                      indented(body.lines(), is_torch ? 1 : 2), result);
@@ -125,15 +125,15 @@ bool keras_reads(const LossDef& loss, const Value* prediction) {
   return !loss.reads_logits() || !keras_looks_through(prediction);
 }
 
-LossText written(Target target, const Job& job, std::set<std::string>& snippets) {
-  return {function_text(target, job, snippets),
+LossText written(Target target, const Job& job, std::set<std::string>& helpers) {
+  return {function_text(target, job, helpers),
           target == Target::torch ? "loss_function" : "Loss()"};
 }
 
 }  // namespace
 
-LossText torch_loss(const Job& job, std::set<std::string>& snippets) {
-  if (!job.loss) return written(Target::torch, job, snippets);
+LossText torch_loss(const Job& job, std::set<std::string>& helpers) {
+  if (!job.loss) return written(Target::torch, job, helpers);
   std::vector<std::string> arguments;
   if (job.ignore_index.value_or(kTorchIgnores) != kTorchIgnores) {
     arguments.push_back(fmt::format("ignore_index={}", *job.ignore_index));
@@ -142,7 +142,7 @@ LossText torch_loss(const Job& job, std::set<std::string>& snippets) {
   return {{}, fmt::format("nn.{}({})", job.loss->torch.name, fmt::join(arguments, ", "))};
 }
 
-LossText keras_loss(const Job& job, std::set<std::string>& snippets) {
+LossText keras_loss(const Job& job, std::set<std::string>& helpers) {
   if (job.predictions.size() != 1 || job.labels.size() != 1) {
     throw Error(fmt::format(
         "a loss of Keras reads one prediction and one label, this one {} and {}; torch takes it",
@@ -151,7 +151,7 @@ LossText keras_loss(const Job& job, std::set<std::string>& snippets) {
   // Keras's sum is that of means over the last dimension, and it counts other labels.
   const bool plain = job.loss && job.reduction == Reduction::mean && !job.ignore_index;
   if (!plain || !keras_reads(*job.loss, job.predictions[0])) {
-    return written(Target::keras, job, snippets);
+    return written(Target::keras, job, helpers);
   }
   return {{}, fmt::format("keras.losses.{}({})", job.loss->keras.name, job.loss->keras.arguments)};
 }

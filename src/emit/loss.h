@@ -11,8 +11,8 @@ struct LossText {
   std::string expression;  // what load() returns: "nn.CrossEntropyLoss()"
 };
 
-/// The job's loss. Functions of ours that it needs are added to `snippets`.
-LossText torch_loss(const Job& job, std::set<std::string>& snippets);
-LossText keras_loss(const Job& job, std::set<std::string>& snippets);
+/// The job's loss. Functions of ours that it needs are added to `helpers`.
+LossText torch_loss(const Job& job, std::set<std::string>& helpers);
+LossText keras_loss(const Job& job, std::set<std::string>& helpers);
 
 }  // namespace onward::emit

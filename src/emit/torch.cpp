@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "emit/helpers.h"
 #include "emit/job.h"
 #include "emit/loss.h"
 #include "emit/optimizer.h"
-#include "emit/snippets.h"
 #include "emit/source.h"
 #include "recipe/optimizer_def.h"
 
@@ -261,9 +261,9 @@ StateLines state_lines(const Job& job, const OptimizerText& optimizer) {
   return lines;
 }
 
-std::string job_text(const std::string& name, const Job& job, std::set<std::string>& snippets) {
+std::string job_text(const std::string& name, const Job& job, std::set<std::string>& helpers) {
   const OptimizerText optimizer = torch_optimizer(job);
-  const LossText loss = torch_loss(job, snippets);
+  const LossText loss = torch_loss(job, helpers);
   const StateLines lines = state_lines(job, optimizer);
   std::string text;
   if (!optimizer.slots.empty() || !optimizer.is_built_in) {
@@ -291,11 +291,11 @@ std::string torch_source(const SourceParts& parts) {
   const std::string name(kClassName);
   std::string code = TorchClass(parts, name).text();
   parts.module->throw_if_refused();
-  auto& snippets = parts.module->context().snippets;
+  auto& helpers = parts.module->context().helpers;
   code += "\n";
-  code += parts.job ? job_text(name, *parts.job, snippets)
+  code += parts.job ? job_text(name, *parts.job, helpers)
                     : fmt::format(kLoadAndSave, name) + fmt::format(kWrite, "", "");
-  code = snippet_source(Target::torch, snippets) + "\n\n" + code;
+  code = helper_source(Target::torch, helpers) + "\n\n" + code;
   static constexpr std::string_view kModules[] = {"itertools", "math", "os"};
   const std::string imports = fmt::format(
       "{}import pathlib\n{}\nimport torch\n{}"

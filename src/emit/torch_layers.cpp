@@ -69,7 +69,7 @@ Layer batch_norm(const Pattern& p, const TrainingFacts& training, SourceContext&
   const bool in_training = training.paired.contains(p.node);
   std::string module = fmt::format("nn.BatchNorm{}d", dimensions <= 3 ? 1 : dimensions - 2);
   if (in_training && training.batch_variance == BatchVariance::biased) {
-    context.snippets.emplace("BiasedBatchNorm");
+    context.helpers.emplace("BiasedBatchNorm");
     module = "BiasedBatchNorm";
   }
   // Torch's momentum is the part of the new statistics, the standard's that of the old ones; 15
