@@ -1,9 +1,15 @@
 #include "cli/arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <charconv>
+
+#include "ir/suggestion.h"
+#include "onward/error.h"
 
 namespace onward::cli {
 namespace {
@@ -46,6 +52,38 @@ CLI::Option* add_number(CLI::App* app, const std::string& names, T* value,
       });
 }
 
+/// The command of that name; throws Error where there is none.
+CLI::App& find_command(CLI::App& line, const std::string& name) {
+  std::vector<std::string> names;
+  for (CLI::App* command : line.get_subcommands([](CLI::App*) { return true; })) {
+    if (command->check_name(name)) return *command;
+    names.push_back(command->get_name());
+  }
+  std::string meant = did_you_mean(name, names);
+  if (meant.empty()) meant = fmt::format("the commands are {}", fmt::join(names, ", "));
+  throw Error(fmt::format("there is no command '{}': {}", name, meant));
+}
+
+/// What is wrong with the arguments of a command, in one line.
+std::string complaint(const CLI::ParseError& error, const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining();
+  // A slip comes before what is missing, which may be what was meant.
+  const auto slip = std::ranges::find_if(left, [](const std::string& each) {
+    return each.size() > 1 && each[0] == '-' && !std::isdigit(static_cast<unsigned char>(each[1]));
+  });
+  if (slip == left.end()) {
+    const bool too_many = dynamic_cast<const CLI::ExtrasError*>(&error) && !left.empty();
+    return too_many ? fmt::format("'{}' is one argument too many", left[0]) : error.what();
+  }
+  const std::string given = slip->substr(0, slip->find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string meant = did_you_mean(given, names);
+  return fmt::format("there is no option {}{}{}", given, meant.empty() ? "" : ": ", meant);
+}
+
 }  // namespace
 
 Argument& Argument::required() {
@@ -54,7 +92,14 @@ Argument& Argument::required() {
 }
 
 Argument& Argument::choices(const std::vector<std::string>& names) {
-  option_->check(CLI::IsMember(names));
+  option_->check(CLI::Validator(
+      [names](std::string& text) {
+        if (std::ranges::find(names, text) != names.end()) return std::string();
+        const std::string meant = did_you_mean(text, names);
+        return fmt::format("'{}' is not one of {}{}{}", text, fmt::join(names, ", "),
+                           meant.empty() ? "" : "; ", meant);
+      },
+      fmt::format("{{{}}}", fmt::join(names, ","))));
   return *this;
 }
 
@@ -124,8 +169,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& description
                          const std::string& version)
     : app_(std::make_unique<CLI::App>(description, name)) {
   app_->set_version_flag("--version", name + " " + version);
-  app_->require_subcommand(1);
-  app_->failure_message(CLI::FailureMessage::help);
+  app_->require_subcommand(0, 1);
 }
 
 CommandLine::~CommandLine() = default;
@@ -134,11 +178,27 @@ Command CommandLine::command(const std::string& name, const std::string& help) {
   return Command(app_->add_subcommand(name, help));
 }
 
+std::string CommandLine::help(const std::string& command) const {
+  return command.empty() ? help_ : find_command(*app_, command).help(app_->get_name());
+}
+
 bool CommandLine::run(int argc, char** argv) {
+  help_ = app_->help();  // once a command is chosen, the library gives that one's
   try {
+    if (argc < 2) {
+      fmt::print("{}", help_);
+      return false;
+    }
+    if (argv[1][0] != '-') find_command(*app_, argv[1]);
     app_->parse(argc, argv);
+  } catch (const CLI::Success& done) {  // --help and --version
+    return app_->exit(done) == 0;
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0;
+    const auto chosen = app_->get_subcommands();
+    const CLI::App& app = chosen.empty() ? *app_ : *chosen[0];
+    const std::string name = chosen.empty() ? "onward" : "onward " + app.get_name();
+    fmt::print(stderr, "{}: {}\n{} --help lists its options\n", name, complaint(error, app), name);
+    return false;
   }
   return true;
 }

@@ -73,6 +73,8 @@ class CommandLine {
   ~CommandLine();
 
   Command command(const std::string& name, const std::string& help);
+  /// What --help prints, of a command or of the program; throws Error where there is no such one.
+  std::string help(const std::string& command = {}) const;
 
   /// Reads the arguments and runs the command that they name. False where they are refused, which
   /// is said then; what the command throws passes through.
@@ -80,6 +82,7 @@ class CommandLine {
 
  private:
   std::unique_ptr<CLI::App> app_;
+  std::string help_;
 };
 
 }  // namespace onward::cli

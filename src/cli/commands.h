@@ -16,6 +16,7 @@ struct Exit {
 void add_check(CommandLine& line);
 void add_eval(CommandLine& line);
 void add_example(CommandLine& line);
+void add_help(CommandLine& line);
 void add_lower(CommandLine& line);
 void add_ops(CommandLine& line);
 void add_export(CommandLine& line);
@@ -24,5 +25,6 @@ void add_run(CommandLine& line);
 void add_show(CommandLine& line);
 void add_take(CommandLine& line);
 void add_train(CommandLine& line);
+void add_version(CommandLine& line);
 
 }  // namespace onward::cli

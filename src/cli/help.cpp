@@ -1,0 +1,15 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+
+namespace onward::cli {
+
+void add_help(CommandLine& line) {
+  Command command = line.command("help", "Show how a command is used");
+  const auto about = std::make_shared<std::string>();
+  command.positional("COMMAND", about.get(), "the command; all of them where it is left out");
+  command.footer("Example:\n  onward help train");
+  command.run([&line, about] { fmt::print("{}", line.help(*about)); });
+}
+
+}  // namespace onward::cli

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace onward {
+
+/// "did you mean 'adam'?" where one of the names is a slip of the pen away from `given`, else
+/// nothing.
+std::string did_you_mean(std::string_view given, std::span<const std::string> names);
+
+}  // namespace onward
