@@ -49,8 +49,7 @@ def prepare(options, folder):
 
 def run(command):
     environment = os.environ | {"BENCH_STARTED": str(time.monotonic())}
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment)
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}\nbench: failed: {' '.join(map(str, command))}")
     return json.loads(done.stdout.splitlines()[-1])

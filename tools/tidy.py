@@ -39,8 +39,7 @@ def tidy(entry, build, settings):
     passed = CACHE / "tidy" / key
     if passed.exists():
         return ""
-    done = subprocess.run([TIDY, "--quiet", "-p", build, entry["file"]], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([TIDY, "--quiet", "-p", build, entry["file"]], text=True, capture_output=True)
     if done.returncode:
         return done.stdout or done.stderr
     passed.touch()

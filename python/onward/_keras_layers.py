@@ -99,7 +99,7 @@ def _window(call, kernel, strides, dilations, padding):
 
 
 def _window_of(call, size="kernel_size"):
-    s, layer = call.settings, call.layer
+    s = call.settings
     kernel, strides = s[size], s["strides"]
     dilations = s.get("dilation_rate", (1,) * len(kernel))
     s.told("data_format")

@@ -135,13 +135,15 @@ class Walk:
             if value is not None and id(value) not in known:
                 raise onward.Error(f"{_what(node.operation)} is called with {value!r}, which can't be exported")
 
+    def _cast(self, x):
+        return self.graph.node("Cast", [x], f"{x}_cast", to=11 if self.graph.dtype == "float64" else 1)
+
     def _floats(self, layer, inputs):
         """Layers bring floats to their own type; integers they keep."""
         made = []
         for each in inputs:
             if each.dtype != self.graph.dtype and each.dtype.startswith("float"):
-                to = 11 if self.graph.dtype == "float64" else 1
-                each = self.graph.map([each], lambda x: self.graph.node("Cast", [x], f"{x}_cast", to=to))
+                each = self.graph.map([each], self._cast)
                 each.dtype = self.graph.dtype
             elif each.dtype != self.graph.dtype and type(layer) not in TAKE_INTEGERS:
                 raise onward.Error(f"{_what(layer)} reads {each.dtype}, which can't be exported")

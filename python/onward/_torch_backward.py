@@ -13,7 +13,8 @@ def refuse_hooks(model, loss):
     """Names the hooks that change gradients, or see them."""
     for name, module in [*model.named_modules(), ("the loss", loss)]:
         if isinstance(module, nn.Module) and (module._backward_hooks or module._backward_pre_hooks):
-            raise onward.Error(f"{type(module).__name__} '{name}' has backward hooks, which an ONNX model can't call: remove them")
+            raise onward.Error(f"{type(module).__name__} '{name}' has backward hooks, which an ONNX model can't call: "
+                               "remove them")
     if nn.modules.module._global_backward_hooks or nn.modules.module._global_backward_pre_hooks:
         raise onward.Error("all modules have backward hooks, which an ONNX model can't call: remove them")
     for name, parameter in model.named_parameters():

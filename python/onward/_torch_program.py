@@ -21,10 +21,10 @@ NUMBER = _Numbers()
 FUNCTIONS = {
     **dict.fromkeys("""
         _assert_tensor_metadata amax batch_norm bmm cat chunk clone contiguous conv1d conv2d conv3d conv_transpose1d
-        conv_transpose2d conv_transpose3d dropout eq expand expand_as flatten gt hardtanh index_select layer_norm lift_fresh_copy linear logical_and logical_not logical_or
-        lt matmul max_pool1d max_pool2d max_pool3d maximum minimum mm mul narrow numpy_T ones_like permute pow relu6
-        reshape rms_norm rsqrt select silu slice split split_with_sizes squeeze stack sym_size t to transpose unflatten
-        unsqueeze view where zeros_like
+        conv_transpose2d conv_transpose3d dropout eq expand expand_as flatten gt hardtanh index_select layer_norm
+        lift_fresh_copy linear logical_and logical_not logical_or lt matmul max_pool1d max_pool2d max_pool3d maximum
+        minimum mm mul narrow numpy_T ones_like permute pow relu6 reshape rms_norm rsqrt select silu slice split
+        split_with_sizes squeeze stack sym_size t to transpose unflatten unsqueeze view where zeros_like
     """.split(), {}),
     **{each.torch: {} for each in ACTIVATIONS if each.torch},
     "add": {"alpha": (1,)}, "sub": {"alpha": (1,)}, "rsub": {"alpha": (1,)},

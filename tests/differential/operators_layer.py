@@ -3,7 +3,7 @@
 import numpy as np
 import values
 from graph import Unsuitable
-from operators_shape import axes_of, axis_of
+from operators_shape import axes_of
 
 
 def matmul(g):

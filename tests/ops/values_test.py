@@ -9,8 +9,6 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from exact_control_flow import CONTROL_FLOW
-from exact_recurrent import RECURRENT
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 

@@ -1,6 +1,5 @@
 """Numbers of the command line: out of range is refused before anything is read, and products are counted."""
 
-import json
 
 import pytest
 
