@@ -1,10 +1,12 @@
 #include "runtime/libraries.h"
 
-#include <blis.h>
 #include <fmt/format.h>
 #include <google/protobuf/stubs/common.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <onnx/common/version.h>
+
+// Of blis.h, which needs a header of OpenMP that not every compiler has.
+extern "C" char* bli_info_get_version_str(void);
 
 namespace onward {
 
