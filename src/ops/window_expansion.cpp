@@ -113,6 +113,12 @@ Expr spread_over_windows(const ExpandContext& c, const WindowValues& windows, Ex
     // ConvTranspose's result reaches from the first tap of the first window to the last of the
     // last one: `pads` cut off what is not x, `beyond` adds what no window reads.
     const Window window = read_window(c.node(), *windows.x().known, *windows.kernel().known);
+    if (std::ranges::find(window.output, 0) != window.output.end()) {
+      // No windows, which ConvTranspose does not take.
+      const Expr channels = dim_of(w, 1) * static_cast<double>(group);
+      return expand(c.builder().scalar(0, dy.dtype()),
+                    concat({dim_of(dy, 0), channels, windows.x().value}, 0));
+    }
     for (size_t d = 0; d < count; ++d) {
       const int64_t reach = (window.output[d] - 1) * window.strides[d] +
                             (window.kernel[d] - 1) * window.dilations[d] + 1;
