@@ -53,8 +53,11 @@ class Inference:
     def reference(self, subject, model, fast):
         reference = self.sides.reference(model, subject.inputs)
         self.tally.compared("reference interpreter")
-        if not reference.done:
-            self.tally.finding("reference", subject, reference.died or f"refused: {reference.refused}")
+        if reference.refused:
+            # Of a node that nothing needs, which plans leave out.
+            self.tally.refusal("reference", subject, reference.refused)
+        elif not reference.done:
+            self.tally.finding("reference", subject, reference.died)
         elif differing := self.unexplained(subject, differences(fast.outputs, reference.outputs), fast, reference):
             guilty = list(self.where(subject, self.sides.fast, self.sides.reference))
             entries = [known.find(known.FAST_PATH, single.site()) for single in guilty]
@@ -86,7 +89,10 @@ class Inference:
         if not (differing := self.unexplained(subject, found, fast, other)):
             return
         guilty = list(self.where(subject, self.sides.fast, side))
-        if not guilty:
+        if not guilty and all(fast.outputs[output].dtype.kind in "bui" for output in differing):
+            # Each node agrees on what it is given: what rounds within its bounds was compared, and turned over.
+            self.tally.count("comparisons that rounding turns over")
+        elif not guilty:
             self.tally.finding("whole graph", subject, f"{name}: {differing}, but no node alone")
         for single in guilty:
             self.judge(subject, single, second, third)
