@@ -35,13 +35,13 @@ std::vector<Helper> helpers_in(std::string_view text) {
   return helpers;
 }
 
+std::vector<Helper> helpers_of_framework(std::string_view framework) {
+  return helpers_in(std::ranges::find(helper_files(), framework, &HelperFile::framework)->text);
+}
+
 const std::vector<Helper>& helpers_of(Target target) {
-  static const std::vector<Helper> torch = [] {
-    return helpers_in(std::ranges::find(helper_files(), "torch", &HelperFile::framework)->text);
-  }();
-  static const std::vector<Helper> keras = [] {
-    return helpers_in(std::ranges::find(helper_files(), "keras", &HelperFile::framework)->text);
-  }();
+  static const std::vector<Helper> torch = helpers_of_framework("torch"),
+                                   keras = helpers_of_framework("keras");
   return target == Target::torch ? torch : keras;
 }
 

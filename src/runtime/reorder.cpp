@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "onward/error.h"
 #include "runtime/parallel.h"
 
@@ -54,6 +56,13 @@ void transpose_matrices(const std::byte* from, std::byte* to, const Reorder& ord
 
 void Reorder::run(const std::byte* from, std::byte* to) const {
   transpose_matrices(from, to, *this);
+}
+
+std::vector<int64_t> laid_out(std::vector<int64_t> of_dimensions, Layout layout) {
+  if (layout == Layout::channels_last) {
+    std::rotate(of_dimensions.begin() + 1, of_dimensions.begin() + 2, of_dimensions.end());
+  }
+  return of_dimensions;
 }
 
 Reorder make_reorder(std::span<const int64_t> dims, DType dtype, Layout layout) {

@@ -17,6 +17,9 @@ struct Reorder {
   void run(const std::byte* from, std::byte* to) const;
 };
 
+/// What there is for each dimension (sizes, steps), in the order in which a layout has them.
+std::vector<int64_t> laid_out(std::vector<int64_t> of_dimensions, Layout layout);
+
 /// The reorder that brings a tensor of these dimensions into `layout`.
 Reorder make_reorder(std::span<const int64_t> dims, DType dtype, Layout layout);
 

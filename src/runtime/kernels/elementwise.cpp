@@ -8,6 +8,7 @@
 #include "eval/elementwise_table.h"
 #include "onward/error.h"
 #include "runtime/plan_builder.h"
+#include "runtime/reorder.h"
 #include "runtime/tile_program.h"
 
 namespace onward {
@@ -18,12 +19,6 @@ using elementwise::Facts;
 /// The type that chooses the function: of the branches where there is a condition.
 DType operand_type(const Node& node, const Facts& facts) {
   return node.input(facts.has_condition ? 1 : 0)->type.dtype;
-}
-
-/// Dimensions as they lie in memory.
-std::vector<int64_t> laid_out(std::vector<int64_t> dims, Layout layout) {
-  if (layout == Layout::channels_last) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
-  return dims;
 }
 
 /// The steps through a plain tensor of shape `from` for each dimension of `to`, which it is

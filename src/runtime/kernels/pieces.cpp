@@ -6,6 +6,7 @@
 
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/reorder.h"
 
 namespace onward {
 namespace {
@@ -31,8 +32,8 @@ Runs runs_of(std::vector<int64_t> dims, const Site& site, Layout layout) {
   const auto rank = static_cast<int64_t>(dims.size());
   int64_t axis = site.node().int_or("axis", 0);
   if (axis < 0) axis += rank;
+  dims = laid_out(std::move(dims), layout);
   if (layout == Layout::channels_last) {
-    std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
     if (axis > 0) axis = axis == 1 ? rank - 1 : axis - 1;
   }
   const auto placed = std::span<const int64_t>(dims);

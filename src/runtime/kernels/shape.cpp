@@ -114,10 +114,8 @@ struct SteppedCopy {
 };
 
 void plan_copy(Site& site, SteppedCopy copy, Layout layout = Layout::plain) {
-  if (layout == Layout::channels_last) {
-    std::rotate(copy.dims.begin() + 1, copy.dims.begin() + 2, copy.dims.end());
-    std::rotate(copy.steps.begin() + 1, copy.steps.begin() + 2, copy.steps.end());
-  }
+  copy.dims = laid_out(std::move(copy.dims), layout);
+  copy.steps = laid_out(std::move(copy.steps), layout);
   copy.join_dimensions();
   const SlotIndex x = site.input(0), y = site.output(0, layout);
   const auto as = [&]<typename T>(T) {
