@@ -1,11 +1,11 @@
 # The Python functions that emitted source may need become part of the library, each framework's file as a text.
 
-file(GLOB helper_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/emit/helpers/*_helpers.py)
+file(GLOB helper_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/emit/*/helpers.py)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${helper_files})
 set(helper_entries "")
 foreach(file IN LISTS helper_files)
-  cmake_path(GET file STEM name)
-  string(REPLACE "_helpers" "" framework ${name})
+  cmake_path(GET file PARENT_PATH folder)
+  cmake_path(GET folder FILENAME framework)
   file(READ ${file} text)
   string(APPEND helper_entries "      {\"${framework}\", R\"python(${text})python\"},\n")
 endforeach()

@@ -17,7 +17,7 @@ std::string helper_source(Target target, const std::set<std::string>& names);
 /// What all of them are called, in all frameworks.
 std::vector<std::string_view> helper_names();
 
-/// A file of src/emit/helpers, which is part of the program.
+/// A file src/emit/*/helpers.py, which is part of the program.
 struct HelperFile {
   std::string_view framework, text;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 // The model as a module: which layers it has, which tensors it holds, and the lines of its forward
-// function. What is the same for all frameworks; torch.cpp and keras.cpp put it into a class.
+// function. What is the same for all frameworks; torch/ and keras/ put it into a class.
 
 #include <functional>
 #include <memory>
