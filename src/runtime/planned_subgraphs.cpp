@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "eval/interpreter.h"
+#include "infer/infer.h"
 #include "ir/clone.h"
 #include "ir/dependence.h"
 #include "runtime/program.h"
