@@ -57,7 +57,7 @@ BUILD_TOOLS = ["cmake==4.4.4", "nanobind==3.1.0", "ninja==1.13.2", "scikit-build
 TIDY = "clang-tidy==23.1.4"
 TEST_TOOLS = ["numpy==2.4.6", "onnx==1.23.2", "pytest==9.2.0"]
 RUNTIME = "onnxruntime==1.31.1"  # what lowered files are run by
-LINT = "ruff==0.17.5"
+LINT = ["ruff==0.17.5", "mypy==2.4.1"]
 PRECISE = "mpmath==1.4.1"  # what elementwise functions are compared with
 # What the tests against other frameworks run in. torch's wheel can't be imported without the CUDA
 # libraries that it brings along (its main library is linked to them), processor or not.
@@ -241,7 +241,7 @@ def main():
     tools = python_environment("build", BUILD_TOOLS)
     made = {"TOOLS": tools, "THIRD_PARTY": third_party(tools), "ONEDNN": onednn(tools)}
     if kind == "tests":
-        made["TEST_PYTHON"] = python_environment("tests", [*TEST_TOOLS, RUNTIME, PRECISE, TIDY, LINT]) / "bin/python"
+        made["TEST_PYTHON"] = python_environment("tests", [*TEST_TOOLS, RUNTIME, PRECISE, TIDY, *LINT]) / "bin/python"
     if not command:
         for name, path in made.items():
             print(f"{name}={path}")

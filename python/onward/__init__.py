@@ -1,5 +1,8 @@
 """Makes ONNX models trainable, and trains them."""
 
+import os
+from typing import Any
+
 from onward._core import (
     Bug,
     Error,
@@ -22,14 +25,14 @@ __all__ = ["Bug", "Error", "Model", "Problem", "Trainer", "TrainingInfo", "Value
            "save"]
 
 
-def loads(model, *, folder=None):
-    """Reads a model from the bytes of a file, or from an onnx.ModelProto. External data is looked for in
-    `folder`, or refused where there is none."""
+def loads(model: Any, *, folder: str | os.PathLike[str] | None = None) -> Model:
+    """Loads a model from bytes or from an onnx.ModelProto. External data is read from `folder`; without it, a model
+    with external data is an error."""
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     return _loads(model, folder=folder)
 
 
-def save(model, path, *, external_data=False):
-    """Writes a Model, or a Trainer's model with its state. The file appears whole or not at all."""
+def save(model: Model | Trainer, path: str | os.PathLike[str], *, external_data: bool = False) -> None:
+    """Writes a Model, or the model of a Trainer with its current state. The file is written atomically."""
     model.save(path, external_data=external_data)

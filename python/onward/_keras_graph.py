@@ -4,6 +4,8 @@ Keras has the channels of images last, ONNX first. A Tensor may be there in both
 where it is asked for in the one that is missing, so that convolutions and poolings in a row need none.
 """
 
+from typing import Any
+
 import numpy
 import onnx
 from onnx import helper, numpy_helper
@@ -55,7 +57,8 @@ class Graph:
         self.parameters = {}  # by the identity of Keras's variables
         self._constants = {}
         self._names = set()
-        self.names = None  # once the inputs have theirs
+        self.names: Any = None  # once the inputs have theirs
+        self.all_norms_frozen = False
 
     def fresh(self, wanted):
         name, number = wanted, 2

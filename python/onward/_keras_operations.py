@@ -29,14 +29,15 @@ def write_operation(g, operation, arguments, shape, what):
     kind, name = type(operation), operation.name
 
     def write(*names):
-        names = iter(names)
-        inputs = [next(names) if isinstance(each, Tensor) else g.constant(each, f"{name}_number") for each in arguments]
+        given = iter(names)
+        inputs = [next(given) if isinstance(each, Tensor) else g.constant(each, f"{name}_number") for each in arguments]
         if kind is numpy.Square:
             return g.node("Mul", inputs * 2, name)
         if kind is nn.Silu:
             return g.node("Mul", [*inputs, g.node("Sigmoid", inputs, f"{name}_gate")], name)
         if kind in _EXTREME:
-            return written_extreme(g, _EXTREME[kind], *inputs, name)
+            first, second = inputs
+            return written_extreme(g, _EXTREME[kind], first, second, name)
         if kind in _UNARY:
             # TensorFlow has numbers as attributes of float32 too.
             attributes = {attribute: float(getattr(operation, setting)) for setting, attribute in _UNARY[kind].settings}

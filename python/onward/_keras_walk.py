@@ -37,7 +37,7 @@ def layers_of(model):
 
 def float_type(model):
     """The one float type that all layers compute in."""
-    types = {}
+    types: dict[str, object] = {}
     for layer in layers_of(model):
         policy = layer.dtype_policy
         if policy.compute_dtype != policy.variable_dtype or getattr(policy, "quantization_mode", None):

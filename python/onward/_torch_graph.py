@@ -1,5 +1,7 @@
 """What has to be done to the graphs that torch.onnx.export writes, so that they train as the module does."""
 
+from typing import Any
+
 import numpy
 import onnx
 from onnx import helper, numpy_helper
@@ -17,8 +19,8 @@ def switch_dropout_off(graph):
 
 def operations(graph):
     """What a graph computes, whatever its values are called, and without Dropout."""
-    called = {}
-    computed = []
+    called: dict[str, object] = {}
+    computed: list[tuple] = []
     for node in graph.node:
         if node.op_type == "Dropout":
             called[node.output[0]] = called.get(node.input[0], node.input[0])
@@ -43,14 +45,15 @@ def separate_names(graph):
 
 def name_parameters(graph, module):
     """Gives every parameter and buffer the first of its names; a tied one may come under another, or twice."""
-    first, names = {}, {}
+    first: dict[int, str] = {}
+    names: dict[str, str] = {}
     for name, tensor in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
         names[name] = first.setdefault(id(tensor), name)
     for node in graph.node:
         for i, name in enumerate(node.input):
             node.input[i] = names.get(name, name)
     for values in (graph.initializer, graph.value_info):
-        renamed = {}
+        renamed: dict[str, Any] = {}
         for value in values:
             value.name = names.get(value.name, value.name)
             renamed.setdefault(value.name, value)
@@ -132,7 +135,7 @@ def _constant(node):
 
 def _fold_casts(graph, numbers):
     """Constants in the type that they are used in, and as exact as the module has them."""
-    exact = {}
+    exact: dict[float, set] = {}
     for number in numbers:
         exact.setdefault(numpy.float32(number).item(), set()).add(number)
     makers = {name: node for node in graph.node for name in node.output}

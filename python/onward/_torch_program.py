@@ -18,7 +18,7 @@ class _Numbers:
 NUMBER = _Numbers()
 # Every function of torch.ops.aten that a module may call, in place or not, with what some arguments must be:
 # the exporter to ONNX drops them, or no gradient of ours follows them.
-FUNCTIONS = {
+FUNCTIONS: dict[str, dict] = {
     **dict.fromkeys("""
         _assert_tensor_metadata amax batch_norm bmm cat chunk clone contiguous conv1d conv2d conv3d conv_transpose1d
         conv_transpose2d conv_transpose3d dropout eq expand expand_as flatten gt hardtanh index_select layer_norm

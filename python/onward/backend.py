@@ -1,5 +1,7 @@
 """ONNX's backend interface: `onward.backend.prepare(model).run(inputs)`, `run_model`, `run_node`."""
 
+from typing import Any
+
 import numpy
 import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType
@@ -8,19 +10,19 @@ import onward
 
 
 class OnwardRep(BackendRep):
-    """A model made ready to be run."""
+    """A model that is ready to run."""
 
-    def __init__(self, model):
+    def __init__(self, model: onward.Model) -> None:
         self.model = model
         self._trainer = onward.Trainer(model)
         self._inputs = [value.name for value in model.inputs]
         self._outputs = [value.name for value in model.outputs]
 
-    def run(self, inputs, **kwargs):
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs, in the model's order. `inputs` are arrays in the model's order, or by name."""
         if not isinstance(inputs, dict):
             if len(inputs) != len(self._inputs):
-                raise onward.Error(f"the model takes {len(self._inputs)} inputs, not {len(inputs)}")
+                raise onward.Error(f"the model has {len(self._inputs)} inputs, but {len(inputs)} arrays are given")
             inputs = dict(zip(self._inputs, inputs))
         results = self._trainer.infer(inputs)
         return tuple(results[name] for name in self._outputs)
@@ -30,23 +32,24 @@ class OnwardBackend(Backend):
     """Runs models on the CPU."""
 
     @classmethod
-    def supports_device(cls, device):
+    def supports_device(cls, device: str) -> bool:
         return Device(device).type == DeviceType.CPU
 
     @classmethod
-    def prepare(cls, model, device="CPU", **kwargs):
+    def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> OnwardRep:
         """Takes an onnx.ModelProto, its bytes or an onward.Model."""
         if not cls.supports_device(device):
             raise onward.Error(f"device {device} is not supported: Onward runs on the CPU")
         return OnwardRep(model if isinstance(model, onward.Model) else onward.loads(model))
 
     @classmethod
-    def run_model(cls, model, inputs, device="CPU", **kwargs):
+    def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
-    def run_node(cls, node, inputs, device="CPU", outputs_info=None, **kwargs):
-        """Inputs are those that the node has, in order; `opset_version` defaults to the newest."""
+    def run_node(cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None,
+                 **kwargs: Any) -> tuple[Any, ...]:
+        """`inputs` are those that the node has, in order; `opset_version` defaults to the latest."""
         given = [name for name in node.input if name]
         arrays = inputs if isinstance(inputs, dict) else dict(zip(given, map(numpy.asarray, inputs)))
         version = kwargs.get("opset_version") or _newest_version(node.domain)
@@ -63,7 +66,7 @@ class OnwardBackend(Backend):
         return cls.run_model(onnx.helper.make_model(graph, opset_imports=imports), arrays, device)
 
 
-def _newest_version(domain):
+def _newest_version(domain: str) -> int:
     return max(schema.since_version for schema in onnx.defs.get_all_schemas() if schema.domain == domain)
 
 

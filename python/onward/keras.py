@@ -2,13 +2,14 @@
 
     model = onward.keras.export(compiled_model)
 
-The training goes on where Keras (3, on TensorFlow) left it, by Keras's own formulas. Variables keep their paths
-as names; kernels are turned to ONNX's order of dimensions, while inputs and outputs keep Keras's, channels last.
-What can't be said exactly is refused by name. Dropout keeps its rate, but its random numbers are Onward's own.
-What `fit` is told and `compile` is not stays behind: sample_weight, class_weight, callbacks; so do metrics.
+Training continues where Keras (3, on TensorFlow) stopped, with Keras's own formulas. Variables keep their paths as names;
+kernels are transposed to ONNX's order of dimensions, while inputs and outputs keep Keras's, channels last. What cannot be
+exported exactly is rejected by name. Dropout keeps its rate, but uses Onward's random numbers. Arguments of `fit` that
+are not part of the compiled model are not exported: sample_weight, class_weight, callbacks; neither are metrics.
 """
 
 import os
+from typing import Any
 
 import keras
 import numpy
@@ -20,17 +21,17 @@ from onward._keras_walk import Walk, is_model, layers_of
 from onward._optimizers import Optimizers
 
 
-def export(model, path=None):
-    """Gives an onward.Model that trains as the compiled `model` does; writes it to `path` too, where one is given.
+def export(model: Any, path: str | os.PathLike[str] | None = None) -> onward.Model:
+    """Returns an onward.Model that continues the training of the compiled `model`; also writes it to `path`, if given.
 
     model: Sequential or Functional, compiled with one loss (SparseCategoricalCrossentropy,
     CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError or MeanAbsoluteError) and SGD, Adam, AdamW, Adagrad or
-    RMSprop, whose state comes along; or the path of such a model in a .keras file.
+    RMSprop, whose state is exported too; or the path of a .keras file with such a model.
 
-    A step takes the target as `label` and gives `loss`; the optimizer's state has `learning_rate` and
-    `iterations`. Where an input of the model has such a name already, ours has a number at its end:
-    `exported.training[0].names` says what they are called. Every row of a batch counts alike: sample_weight and
-    class_weight are told to `fit`, not to the model, and are not exported; nor are metrics and callbacks.
+    A step takes the target as `label` and returns `loss`; the optimizer's state has `learning_rate` and `iterations`. If
+    the model has an input of such a name already, a number is appended to ours: `exported.training[0].names` has the names.
+    All examples of a batch have equal weight: sample_weight and class_weight are arguments of `fit`, not part of the model,
+    and are not exported; neither are metrics and callbacks.
     """
     model = _loaded(model)
     _refuse_models(model)

@@ -2,16 +2,17 @@
 
     model = onward.torch.export(module, torch.nn.CrossEntropyLoss(), optimizer, (images,))
 
-The training goes on where PyTorch left it, by PyTorch's own formulas. Parameters keep the names that
-`named_parameters` gives them; tied weights are one tensor. What can't be said exactly is refused by name.
-Dropout keeps its ratio, but its random numbers are Onward's own. A module in training mode is exported with
-the modes of its layers, so that a BatchNorm in evaluation mode stays as it is; one in evaluation mode is
-exported as if `train()` had been called. Gradient clipping is no part of an optimizer, and stays behind.
+Training continues where PyTorch stopped, with PyTorch's own formulas. Parameters keep their names in `named_parameters`;
+tied weights are one tensor. What cannot be exported exactly is rejected by name. Dropout keeps its ratio, but uses Onward's
+random numbers. A module in training mode is exported with the modes of its layers, so that a BatchNorm in evaluation mode
+stays frozen; a module in evaluation mode is exported as if `train()` had been called. Gradient clipping is not part of an
+optimizer, and is not exported.
 """
 
 import contextlib
 import logging
 import warnings
+from typing import Any
 
 import torch
 from torch import nn
@@ -33,17 +34,19 @@ from onward._torch_loss import loss_of
 from onward._torch_optimizer import optimizer_settings, optimizer_state, trained_parameters
 
 
-def export(model, loss=None, optimizer=None, args=None, *, batch="N", **options):
-    """Gives an onward.Model that trains as `optimizer` trains `model`.
+def export(model: Any, loss: Any = None, optimizer: Any = None, args: Any = None, *, batch: str | None = "N",
+           **options: Any) -> onward.Model:
+    """Returns an onward.Model that continues the training of `model` by `optimizer`.
 
-    model: a module, or what torch.compile or DataParallel made of one.
+    model: a module, also one wrapped by torch.compile or DataParallel.
     loss: CrossEntropyLoss, NLLLoss, MSELoss, L1Loss or BCEWithLogitsLoss; a step takes the target as `label`.
-    optimizer: SGD, Adam, AdamW, Adagrad or RMSprop; its state, where it has any, comes along.
-    args: example inputs, a tuple or one tensor. Dimension 0 of each is of any size, named `batch`; with None
-    all sizes are fixed. options: for torch.onnx.export, such as input_names or dynamic_shapes.
+    optimizer: SGD, Adam, AdamW, Adagrad or RMSprop; its state, if any, is exported too.
+    args: example inputs, a tuple or one tensor. Dimension 0 of each is dynamic and named `batch`; with batch=None all
+    sizes are fixed.
+    options: passed to torch.onnx.export, such as input_names or dynamic_shapes.
 
-    A parameter that has one of our names (`label`, `loss`, `step`, `learning_rate`, `output`) keeps it, and ours
-    gives way: `exported.training[0].names` tells by which.
+    A parameter that has one of our names (`label`, `loss`, `step`, `learning_rate`, `output`) keeps it, and ours is
+    renamed: `exported.training[0].names` has the new name.
     """
     model = module_of(model)
     check_loss(loss)

@@ -211,5 +211,5 @@ def test_devices():
     with pytest.raises(onward.Error, match="CUDA is not supported"):
         onward.backend.prepare(model, "CUDA")
     for inputs in ([y, y], []):
-        with pytest.raises(onward.Error, match=f"takes 1 inputs, not {len(inputs)}"):
+        with pytest.raises(onward.Error, match=f"the model has 1 inputs, but {len(inputs)} arrays are given"):
             onward.backend.run_model(model, inputs)
