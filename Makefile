@@ -17,7 +17,7 @@ PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
 .PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz \
-        test-differential fuzz-differential mutants program python $(PRESETS) format format-check tidy clean
+        test-differential fuzz-differential mutants coverage program python $(PRESETS) format format-check tidy clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -74,6 +74,13 @@ fuzz-differential: ci ## random graphs: Onward against ONNX Runtime, differences
 # Tests of the tests: a build of its own, and hours for all. MUTANTS="--folder ops" takes some, --help says more.
 mutants: ## plant mistakes in a copy, one at a time, and list those that no test finds
 	$(TESTS) tools/mutants.py --jobs $(JOBS) $(MUTANTS)
+
+# A build of its own, which counts; not a part of `make test`.
+coverage: ## run the C++ tests, and list how many lines of each folder of src/ they execute
+	$(TESTS) $(SHELL) -ec 'cmake --preset coverage && cmake --build --preset coverage -j $(JOBS)'
+	find build/coverage -name '*.gcda' -delete
+	$(TESTS) $(CTEST) --test-dir build/coverage --label-exclude 'slow|frameworks|repository|install' --exclude-regex '_python_'
+	tools/coverage.py build/coverage
 
 # Timing decides no test; it is measured here, on a machine that should have nothing else to do.
 bench: release ## Onward, PyTorch and ONNX Runtime training side by side (a table, and build/bench.json)
