@@ -43,8 +43,8 @@ class Training:
             tally.finding("repeat", subject, "two steps on 1 thread differ in bits")
         step = Subject(subject.seed, model, subject.inputs, subject.types, set(), subject.smooth)
         self.threads(step, fast)
-        self.reference(step, fast)
-        self.gradients(step, xs)
+        if self.reference(step, fast):
+            self.gradients(step, xs)
         self.lowered(step, fast)
 
     def threads(self, subject, fast):
@@ -58,12 +58,17 @@ class Training:
             self.tally.finding("threads", subject, str(found))
 
     def reference(self, subject, fast):
+        """Whether the reference interpreter has a step, and differences with it."""
         reference = self.sides.reference_step(subject.model, subject.inputs)
         self.tally.compared("step on the reference interpreter")
-        if not reference.done:
-            self.tally.finding("reference", subject, reference.died or f"refused: {reference.refused}")
+        if reference.refused:
+            # Of a node whose values nothing needs, which plans leave out.
+            self.tally.refusal("reference step", subject, reference.refused)
+        elif reference.died:
+            self.tally.finding("reference", subject, reference.died)
         elif found := self.unexplained(subject, fast, reference):
             self.tally.finding("fast step", subject, str(found))
+        return reference.done
 
     def unexplained(self, subject, left, right):
         if not (found := differences(left.outputs, right.outputs)):

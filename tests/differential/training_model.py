@@ -12,8 +12,9 @@ class NothingToTrain(Exception):
     pass
 
 
-# A float that results depend on, and that no gradient is meant to be taken by: it is refused.
-HELD = {("Dropout", 1)}
+# Floats that results depend on, and that nothing is differentiated by: a ratio, whose gradient is refused, and a number
+# of classes, which is a whole one. Differences would move it, and whatever else reads it.
+HELD = {("Dropout", 1), ("OneHot", 1)}
 
 
 def flows(subject):

@@ -76,6 +76,22 @@ class HardSwish(OpRun):
         return (x * np.clip(x + 3, 0, 6) / 6,)
 
 
+def logarithms(x, axis):
+    """log(softmax(x))."""
+    x = x.astype(np.float64)
+    x = x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
+
+
+class LogSoftmax(OpRun):
+    """The evaluator's own takes the logarithm of an exponential, which may be 0."""
+
+    op_domain = ""
+
+    def _run(self, x, axis=None):
+        return (logarithms(x, -1 if axis is None else axis).astype(x.dtype),)
+
+
 class MaxPool(OpRun):
     """The evaluator's own counts the indices of its second output within an image."""
 
@@ -144,4 +160,21 @@ class Slice(OpRun):
         return (x[tuple(where)],)
 
 
-EXACT_OPERATORS = [ConvTranspose, Erf, Gelu, HardSwish, MaxPool, Pad, Slice, *CONTROL_FLOW, *RECURRENT]
+class SoftmaxCrossEntropyLoss(OpRun):
+    """The evaluator's own takes the logarithm of an exponential, which may be 0."""
+
+    op_domain = ""
+
+    def _run(self, x, labels, weights=None, ignore_index=None, reduction=None):
+        log_prob = logarithms(x, 1)
+        counts = np.ones(labels.shape, bool) if ignore_index is None else labels != ignore_index
+        at = np.where(counts, labels, 0).astype(np.int64)
+        weight = counts * (1.0 if weights is None else weights.astype(np.float64)[at])
+        loss = -weight * np.squeeze(np.take_along_axis(log_prob, np.expand_dims(at, 1), 1), 1)
+        if reduction != "none":
+            loss = loss.sum() / (weight.sum() if reduction == "mean" else 1)
+        return tuple(np.asarray(y).astype(x.dtype) for y in (loss, log_prob)[:len(self.onnx_node.output)])
+
+
+EXACT_OPERATORS = [ConvTranspose, Erf, Gelu, HardSwish, LogSoftmax, MaxPool, Pad, Slice, SoftmaxCrossEntropyLoss,
+                   *CONTROL_FLOW, *RECURRENT]
