@@ -261,6 +261,12 @@ std::optional<Refusal> Inference::run_rule(Node& node, const onnx::OpSchema& sch
   if (node.domain.empty() && node.int_or("ceil_mode", 0) != 0) {
     rule = onnx::OpSchemaRegistry::Schema(node.op);
   }
+  // The first forms' rules overlook axes that are negative or out of order; those of opset 11 do
+  // not.
+  if (node.domain.empty() && node.opset < 11 && node.attribute("axes")) {
+    const onnx::OpSchema* next = onnx::OpSchemaRegistry::Schema(node.op, 11);
+    if (next && next->attributes().contains("axes")) rule = next;
+  }
   if (!schema.has_type_and_shape_inference_function()) {
     const auto found = std::ranges::find(kStandIns, std::string_view(node.op), &StandIn::op);
     if (found == std::end(kStandIns) || !node.domain.empty()) return std::nullopt;

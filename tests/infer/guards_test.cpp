@@ -341,7 +341,16 @@ struct RightForm {
 
 const RightForm kRightForms[] = {
     {10, "g (float[2,1] x) => (y) { y = Squeeze<axes = [1]>(x) }", "f32[2]"},
+    {10, "g (float[1,3,1] x) => (y) { y = Squeeze<axes = [2, 0]>(x) }", "f32[3]"},
+    {10, "g (float[1,3,1] x) => (y) { y = Squeeze<axes = [-1, 0]>(x) }", "f32[3]"},
     {10, "g (float[2,3] x) => (y) { y = Unsqueeze<axes = [0, 3]>(x) }", "f32[1,2,3,1]"},
+    {10, "g (float[2,3] x) => (y) { y = Unsqueeze<axes = [3, 0]>(x) }", "f32[1,2,3,1]"},
+    {10, "g (float[2,3] x) => (y) { y = Unsqueeze<axes = [0, -1]>(x) }", "f32[1,2,3,1]"},
+    {10, "g (float[2,3,4] x) => (y) { y = ReduceSum<axes = [-1, 0], keepdims = 0>(x) }", "f32[3]"},
+    {9, "g (float[2,3] x) => (y) { y = Slice<axes = [1, 0], starts = [1, 0], ends = [3, 1]>(x) }",
+     "f32[...]"},
+    {9, "g (float[2,3] x) => (y) { y = Slice<axes = [-1], starts = [1], ends = [3]>(x) }",
+     "f32[?,?]"},
     {10, "g (float[2,3] x) => (y) { y = Softmax<axis = 2>(x) }", "f32[2,3]"},
     {9, "g (float[2,3] x) => (y) { y = Slice<starts = [0, 1], ends = [1, 3]>(x) }", "f32[1,2]"},
     {6, "g (float[2,3] x, float[2] v) => (y) { y = Add<broadcast = 1, axis = 0>(x, v) }",
