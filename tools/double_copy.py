@@ -1,0 +1,62 @@
+"""A copy of a model that computes in double where the model computes in float."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16)
+# Inputs and attributes that stay what they are, whatever the tensors' type is.
+TYPE_ATTRIBUTES = ("to", "dtype", "output_datatype")
+
+
+def double_copy(model):
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    convert_graph(copy.graph)
+    for function in copy.functions:
+        for node in function.node:
+            convert_node(node)
+    return copy
+
+
+def convert_graph(graph):
+    for tensor in graph.initializer:
+        convert_tensor(tensor)
+    for value in [*graph.input, *graph.output, *graph.value_info]:
+        convert_type(value.type)
+    for node in graph.node:
+        convert_node(node)
+
+
+def convert_node(node):
+    for attribute in node.attribute:
+        if attribute.name in TYPE_ATTRIBUTES and attribute.i in FLOATS:
+            attribute.i = TensorProto.DOUBLE
+        elif attribute.name in ("value_float", "value_floats"):
+            numbers = attribute.f if attribute.name == "value_float" else list(attribute.floats)
+            attribute.CopyFrom(onnx.helper.make_attribute("value", numpy_helper.from_array(np.array(numbers, np.float64))))
+        elif attribute.type == onnx.AttributeProto.TENSOR:
+            convert_tensor(attribute.t)
+        elif attribute.type == onnx.AttributeProto.GRAPH:
+            convert_graph(attribute.g)
+    if node.op_type == "ConstantOfShape" and not node.attribute:
+        zero = numpy_helper.from_array(np.zeros(1, np.float64))
+        node.attribute.append(onnx.helper.make_attribute("value", zero))
+    elif node.op_type in ("RandomNormal", "RandomUniform") and all(each.name != "dtype" for each in node.attribute):
+        node.attribute.append(onnx.helper.make_attribute("dtype", TensorProto.DOUBLE))
+
+
+def convert_tensor(tensor):
+    if tensor.data_type in FLOATS:
+        name = tensor.name
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), name))
+
+
+def convert_type(type_proto):
+    kind = type_proto.WhichOneof("value")
+    if kind == "tensor_type" and type_proto.tensor_type.elem_type in FLOATS:
+        type_proto.tensor_type.elem_type = TensorProto.DOUBLE
+    elif kind == "sequence_type":
+        convert_type(type_proto.sequence_type.elem_type)
+    elif kind == "optional_type":
+        convert_type(type_proto.optional_type.elem_type)
