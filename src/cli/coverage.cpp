@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "emit/calls.h"
+#include "emit/coverage.h"
 #include "eval/kernel.h"
 #include "onward/error.h"
 #include "ops/legalize.h"
@@ -80,30 +80,54 @@ Coverage lowered(const std::string& domain, const std::string& op) {
   return {Kind::yes, "as it is, its gradient in operators of the standard"};
 }
 
-template <emit::Target target>
-Coverage exported(const std::string& domain, const std::string& op) {
+/// "; not: its result Indices (frameworks number ...)": what is refused of an operator.
+std::string parts_missing(const std::string& op, const emit::Dialect& dialect) {
+  std::string text;
+  for (const auto gaps : {dialect.gaps, dialect.shared_gaps}) {
+    for (const emit::EmitGap& each : gaps) {
+      if (each.op == op) text += fmt::format("; not {}: {}", each.part, each.reason);
+    }
+  }
+  return text;
+}
+
+Coverage exported(const std::string& domain, const std::string& op, const emit::Dialect& dialect) {
+  if (domain == kTrainingDomain && !dialect.optimizer) {
+    return {Kind::begun, "training jobs are not exported yet"};
+  }
   if (is_gradient(domain, op)) return {Kind::yes, "the framework's own gradients"};
   if (domain == kTrainingDomain) return {Kind::yes, "as an optimizer with its formula"};
-  for (const emit::CallRow& row : emit::calls()) {
-    if (!domain.empty() || row.op != op) continue;
-    const emit::Cell& cell = row.cell(target);
-    if (!cell.gap.empty()) return {Kind::gap, std::string(cell.gap)};
-    return {Kind::yes, "in the framework's words"};
+  if (domain.empty() && emit::can_emit(op, dialect)) {
+    return {Kind::yes, "in the framework's words" + parts_missing(op, dialect)};
   }
-  if (has_expansion(domain, op)) return {Kind::yes, "in plainer operators"};
+  const bool has_row = domain.empty() && emit::find_call(dialect, op);
+  if (!has_row && has_expansion(domain, op)) return {Kind::yes, "in plainer operators"};
+  if (has_row) return {Kind::gap, std::string(emit::why_not(op, dialect))};
+  const OpDef* definition = find_op_def(domain, op);
+  const bool is_known = definition && definition->missing.empty();
+  if (domain.empty() && is_known && !dialect.unwritten.empty()) {
+    return {Kind::begun, std::string(dialect.unwritten)};
+  }
   return gap(domain, op);
 }
 
-constexpr CoverageColumn kColumns[] = {
-    {"kernel", "a reference kernel, or plainer operators, compute it", kernel},
-    {"fast", "kernels of the runtime, the fastest first", fast_kernel},
-    {"gradient", "gradients of any order", gradient},
-    {"lowered", "`onward lower` writes steps that have it", lowered},
-    {"torch", "`onward export --to torch` writes models that have it",
-     exported<emit::Target::torch>},
-    {"keras", "`onward export --to keras` writes models that have it",
-     exported<emit::Target::keras>},
-};
+std::vector<CoverageColumn> all_columns() {
+  std::vector<CoverageColumn> columns = {
+      {"kernel", "a reference kernel, or plainer operators, compute it", kernel},
+      {"fast", "kernels of the runtime, the fastest first", fast_kernel},
+      {"gradient", "gradients of any order", gradient},
+      {"lowered", "`onward lower` writes steps that have it", lowered},
+  };
+  for (const emit::Dialect* dialect : emit::dialects()) {
+    columns.push_back(
+        {dialect->name,
+         fmt::format("`onward export --to {}` writes models that have it", dialect->name),
+         [dialect](const std::string& domain, const std::string& op) {
+           return exported(domain, op, *dialect);
+         }});
+  }
+  return columns;
+}
 
 /// A reason for what is there would mislead.
 void refuse_stale_reason(const OperatorCoverage& row) {
@@ -116,11 +140,14 @@ void refuse_stale_reason(const OperatorCoverage& row) {
 }  // namespace
 
 std::string_view name(Coverage::Kind kind) {
-  constexpr std::string_view kNames[] = {"yes", "unneeded", "fallback", "gap"};
+  constexpr std::string_view kNames[] = {"yes", "unneeded", "fallback", "gap", "not yet"};
   return kNames[static_cast<size_t>(kind)];
 }
 
-std::span<const CoverageColumn> coverage_columns() { return kColumns; }
+std::span<const CoverageColumn> coverage_columns() {
+  static const std::vector<CoverageColumn> columns = all_columns();
+  return columns;
+}
 
 bool OperatorCoverage::has_gap() const {
   return std::ranges::any_of(cells, [](const Coverage& cell) { return cell.kind == Kind::gap; });
@@ -130,7 +157,7 @@ std::vector<OperatorCoverage> coverage() {
   std::vector<OperatorCoverage> all;
   for (const onnx::OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas()) {
     OperatorCoverage row{schema.domain(), schema.Name(), schema.since_version(), {}};
-    for (const CoverageColumn& column : kColumns) {
+    for (const CoverageColumn& column : coverage_columns()) {
       row.cells.push_back(column.find(row.domain, row.op));
     }
     refuse_stale_reason(row);

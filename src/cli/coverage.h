@@ -3,6 +3,7 @@
 // The coverage table: what Onward can do with each operator of the standard, read off the
 // definitions themselves.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ struct Coverage {
     unneeded,  // there is nothing to do
     fallback,  // done, by something slower
     gap,       // not there yet
+    begun,     // nor here, in a framework that is only begun: no gap of the operator
   };
 
   Kind kind;
@@ -28,10 +30,11 @@ std::string_view name(Coverage::Kind kind);
 /// One column of the table.
 struct CoverageColumn {
   std::string_view name;
-  std::string_view meaning;
-  Coverage (*find)(const std::string& domain, const std::string& op);
+  std::string meaning;
+  std::function<Coverage(const std::string& domain, const std::string& op)> find;
 };
 
+/// One for each dialect of emit/ among them.
 std::span<const CoverageColumn> coverage_columns();
 
 struct OperatorCoverage {

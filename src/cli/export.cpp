@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "emit/dialect.h"
 #include "format/load.h"
 #include "onward/error.h"
 
@@ -22,7 +23,7 @@ struct ExportArguments {
 void run_export(const ExportArguments& options) {
   const Model model = load(options.model);
   emit::ExportOptions how;
-  how.target = options.to == "torch" ? emit::Target::torch : emit::Target::keras;
+  how.to = options.to;
   how.model_file = std::filesystem::path(options.model).filename().string();
   if (!options.inference && !model.training.empty()) {
     if (model.training.size() > 1 && options.info < 0) {
@@ -39,6 +40,12 @@ void run_export(const ExportArguments& options) {
   fmt::print("{}\n", (std::filesystem::path(options.out) / "model.py").string());
 }
 
+std::vector<std::string> framework_names() {
+  std::vector<std::string> names;
+  for (const emit::Dialect* dialect : emit::dialects()) names.emplace_back(dialect->name);
+  return names;
+}
+
 }  // namespace
 
 void add_export(CommandLine& line) {
@@ -46,7 +53,7 @@ void add_export(CommandLine& line) {
   options->info = -1;
   Command command = line.command("export", "Write a model as source of another framework");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
-  command.option("--to", &options->to, "the framework").required().choices({"torch", "keras"});
+  command.option("--to", &options->to, "the framework").required().choices(framework_names());
   command.option("-o,--output", &options->out, "the folder to write")
       .required()
       .value_name("FOLDER");

@@ -45,6 +45,8 @@ std::vector<OperatorForm> wanted_forms(const OpsArguments& options) {
   return forms;
 }
 
+bool is_lacking(const Coverage& cell) { return cell.kind == Kind::gap || cell.kind == Kind::begun; }
+
 Json to_json(const OperatorCoverage& row) {
   Json json;
   json["domain"] = row.domain;
@@ -53,7 +55,7 @@ Json to_json(const OperatorCoverage& row) {
   for (size_t i = 0; i < row.cells.size(); ++i) {
     Json& cell = json[std::string(coverage_columns()[i].name)];
     cell["support"] = name(row.cells[i].kind);
-    cell[row.cells[i].kind == Kind::gap ? "reason" : "how"] = row.cells[i].text;
+    cell[is_lacking(row.cells[i]) ? "reason" : "how"] = row.cells[i].text;
   }
   return json;
 }
@@ -78,7 +80,7 @@ void print_json(const std::vector<OperatorCoverage>& rows, const std::vector<Ope
 /// What a cell of the table shows: the runtime's kernels by name, else a word.
 std::string shown(const CoverageColumn& column, const Coverage& cell) {
   if (column.name == "fast" && cell.kind == Kind::yes) return cell.text;
-  constexpr std::string_view kWords[] = {"yes", "-", "reference", ""};
+  constexpr std::string_view kWords[] = {"yes", "-", "reference", "", ""};
   return std::string(kWords[static_cast<size_t>(cell.kind)]);
 }
 

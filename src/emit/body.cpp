@@ -11,9 +11,6 @@
 namespace onward::emit {
 namespace {
 
-constexpr std::string_view kModules[] = {"F",  "itertools", "keras", "layers", "math",
-                                         "nn", "np",        "ops",   "torch"};
-
 /// Fewer than three dimensions have the same order in both forms.
 Form effective(const Value* value, Form form) {
   const auto dimensions = rank(value);
@@ -21,8 +18,6 @@ Form effective(const Value* value, Form form) {
 }
 
 }  // namespace
-
-std::string_view name(Target target) { return target == Target::torch ? "torch" : "keras"; }
 
 std::vector<int64_t> to_channels_last(size_t rank) {
   std::vector<int64_t> permutation(rank);
@@ -42,8 +37,10 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& permutation) {
   return result;
 }
 
-Body::Body(SourceContext& context) : context_(context), names_(kModules) {
-  for (const std::string_view function : helper_names()) names_.reserve(function);
+Body::Body(SourceContext& context) : context_(context) {
+  for (const Import& each : dialect().imports) names_.reserve(each.name);
+  for (const std::string_view name : words_of(dialect().reserved_variables)) names_.reserve(name);
+  for (const std::string_view function : helper_names(dialect())) names_.reserve(function);
 }
 
 std::string Body::add_argument(const Value* value) { return declare(value, Form::plain); }
@@ -72,9 +69,8 @@ std::string Body::tensor(const Value* value, Form form) {
     const HeldTensor& tensor = context_.held.at(value);
     std::string expression = tensor.expression;
     if (!tensor.permutation.empty()) {
-      expression =
-          fmt::format("{}({}, {})", target() == Target::torch ? "torch.permute" : "ops.transpose",
-                      expression, python_tuple(inverse(tensor.permutation)));
+      expression = fmt::format(fmt::runtime(dialect().transpose), expression,
+                               python_tuple(inverse(tensor.permutation)));
     }
     forms[Form::plain] = expression;
     if (form == Form::plain) return expression;
@@ -90,7 +86,9 @@ std::string Body::tensor(const Value* value, Form form) {
   const std::string variable =
       names_.fresh(fmt::format("{}_{}", identifier(value->name()),
                                form == Form::plain ? "channels_first" : "channels_last"));
-  add_line(fmt::format("{} = ops.transpose({}, {})", variable, source, python_tuple(permutation)));
+  add_line(fmt::format(
+      "{} = {}", variable,
+      fmt::format(fmt::runtime(dialect().transpose), source, python_tuple(permutation))));
   forms[form] = variable;
   return variable;
 }

@@ -9,14 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "emit/dialect.h"
 #include "emit/known.h"
 #include "emit/python.h"
 
 namespace onward::emit {
-
-enum class Target : uint8_t { torch, keras };
-
-std::string_view name(Target target);
 
 /// The order of a variable's dimensions: the model's own, or channels last, in which Keras's layers
 /// for images work. Torch's source has the model's order everywhere.
@@ -37,10 +34,12 @@ using HeldTensors = std::unordered_map<const Value*, HeldTensor>;
 
 /// What all functions of one source share.
 struct SourceContext {
-  Target target = Target::torch;
+  const Dialect* dialect = nullptr;
   const Known* known = nullptr;
   HeldTensors held = {};
   std::set<std::string> helpers = {};  // functions of ours that the source needs (helpers.h)
+  std::set<std::string> modules = {};  // what it imports, by the names that it has there
+  PythonNames names = PythonNames();   // of its classes, functions and imports
   DType main_float = DType::f32;       // what numbers without a type of their own are
   /// Lets the module hold a tensor that is no layer's.
   std::function<void(const Value*)> hold = {};
@@ -51,7 +50,7 @@ class Body {
   explicit Body(SourceContext& context);
 
   SourceContext& context() const { return context_; }
-  Target target() const { return context_.target; }
+  const Dialect& dialect() const { return *context_.dialect; }
 
   /// Makes a value an argument; gives its name.
   std::string add_argument(const Value* value);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "emit/helpers.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 
@@ -49,19 +50,19 @@ void Call::throw_unknown(size_t index) const {
 
 std::string Call::ints(size_t index) const {
   if (const auto numbers = known(index)) return python_tuple(*numbers);
-  if (target() == Target::torch) return fmt::format("{}.tolist()", plain(index));
-  throw_unknown(index);
+  if (dialect().numbers.empty()) throw_unknown(index);
+  return fmt::format(fmt::runtime(dialect().numbers), plain(index));
 }
 
 std::string Call::sizes(size_t index) const {
-  return target() == Target::torch || known(index) ? ints(index) : plain(index);
+  return dialect().takes_sizes_as_tensors && !known(index) ? plain(index) : ints(index);
 }
 
 std::string Call::scalar(size_t index) const {
   const Tensor* number = body_.context().known->find(node_.input(index));
   if (number && number->size() == 1) return python_element(*number, 0);
-  if (target() == Target::torch) return fmt::format("{}.item()", plain(index));
-  throw_unknown(index);
+  if (dialect().number.empty()) throw_unknown(index);
+  return fmt::format(fmt::runtime(dialect().number), plain(index));
 }
 
 size_t Call::rank(size_t index) const {
@@ -92,12 +93,26 @@ int64_t Call::axis(int64_t axis) const {
   return from_front == 0 ? 0 : from_front == 1 ? dimensions - 1 : from_front - 1;
 }
 
-std::string Call::dtype_name(DType dtype) const {
-  const std::string name = python_dtype(dtype);
-  return target() == Target::torch ? "torch." + name : "\"" + name + "\"";
+std::string Call::dtype_name(DType dtype) const { return dtype_text(dialect(), dtype); }
+
+std::string Call::module(std::string_view name) const {
+  if (name == "np" && !dialect().np.empty()) name = dialect().np;
+  if (name == "nn" && !dialect().nn.empty()) name = dialect().nn;
+  // Of "jax.nn" it is jax that is imported.
+  const std::string_view imported = name.substr(0, name.find('.'));
+  const auto found = std::ranges::find(dialect().imports, imported, &Import::name);
+  if (found == dialect().imports.end()) {
+    throw Bug(fmt::format("{} imports no '{}'", dialect().framework, imported));
+  }
+  body_.context().modules.emplace(imported);
+  return std::string(name);
 }
 
 std::string Call::function(std::string_view helper) const {
+  if (!has_helper(dialect(), helper)) {
+    throw Error(fmt::format("it needs a function '{}' that source for {} does not have yet", helper,
+                            dialect().framework));
+  }
   body_.context().helpers.emplace(helper);
   return std::string(helper);
 }

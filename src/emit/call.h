@@ -9,13 +9,13 @@
 
 namespace onward::emit {
 
-/// One node that is to be said: what it reads, as the source calls it, and its attributes.
+/// One node that is to be written: what it reads, as the source calls it, and its attributes.
 class Call {
  public:
   Call(const Node& node, Body& body, Form form) : node_(node), body_(body), form_(form) {}
 
   const Node& node() const { return node_; }
-  Target target() const { return body_.target(); }
+  const Dialect& dialect() const { return body_.dialect(); }
   Form form() const { return form_; }
 
   size_t inputs() const { return node_.inputs().size(); }
@@ -34,10 +34,10 @@ class Call {
 
   /// The integers of an input where the model fixes them.
   std::optional<std::vector<int64_t>> known(size_t index) const;
-  /// The same as Python has it, "(1, 2)", or an expression that finds them at run time, for torch;
-  /// throws Error for Keras, in whose graphs tensors have no numbers.
+  /// The same as Python has it, "(1, 2)", or an expression that finds them at run time; throws
+  /// Error for frameworks that trace functions, in which tensors have no numbers.
   std::string ints(size_t index) const;
-  /// The same for sizes, which Keras also takes as a tensor.
+  /// The same for sizes, which some frameworks also take as a tensor.
   std::string sizes(size_t index) const;
   /// A single number, as `ints`: "3" or "depth.item()".
   std::string scalar(size_t index) const;
@@ -52,12 +52,17 @@ class Call {
   std::vector<int64_t> ints_attribute(std::string_view name) const;
   /// A float attribute, exact in the type of the first input.
   std::string float_attribute(std::string_view name, float fallback) const;
-  /// An axis as it counts in the form that the call is said in.
+  /// An axis as it counts in the form that the call is written in.
   int64_t axis(int64_t axis) const;
 
   /// "torch.float64" or "\"float64\"".
   std::string dtype_name(DType dtype) const;
-  /// Asks for a function of ours in the source; gives its name.
+  /// Asks for a module that the source may import; gives its name there. "np" is where the dialect
+  /// has functions like NumPy's, and "nn" where it has activations, for rows that are shared.
+  std::string module(std::string_view name) const;
+  std::string np() const { return module("np"); }
+  /// Asks for a function of ours in the source; gives its name. Throws Error where the dialect has
+  /// none.
   std::string function(std::string_view helper) const;
 
  private:

@@ -1,21 +1,29 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "emit/call.h"
+#include "ir/graph.h"
 
 namespace onward::emit {
 
-/// Says a node as one expression; of several results it gives a tuple. Throws Error where that
-/// framework can't say it exactly.
+class Call;
+struct Dialect;
+
+/// Writes a node as one expression; of several results it gives a tuple. Throws Error where the
+/// framework cannot express it exactly.
 using Emitter = std::string (*)(const Call&);
 
-/// How one framework says an operator: by a pattern, by a function, or not at all, with a reason.
+/// How a framework expresses an operator: by a pattern, by a function, or not at all, with a
+/// reason.
 ///   {0}       the first input, a tensor           {~0}   the same, or a number
 ///   {*}       all inputs, with commas between     {axis:-1}, {alpha:0.01}   attributes with their
 ///                                                 defaults, whole or with a point
+///   {F}       a module, which is then imported    {np}, {nn}   where the dialect has functions
+///   like
+///                                                 NumPy's, and activations
 struct Cell {
   constexpr Cell(const char* text) : pattern(text) {}      // NOLINT: a table of texts and functions
   constexpr Cell(Emitter function) : emitter(function) {}  // NOLINT
@@ -29,18 +37,26 @@ struct Cell {
 
 struct CallRow {
   std::string_view op;
-  Cell torch;
-  Cell keras;
-  /// How many results the cells give; a node that asks for more is refused.
+  Cell cell;
+  /// How many results the cell gives; a node that asks for more is refused.
   size_t results = 1;
-
-  const Cell& cell(Target target) const { return target == Target::torch ? torch : keras; }
+  /// Why a node has no such call, though its operator has; empty where it has one. What is refused
+  /// so is written in plainer operators.
+  std::string_view (*refuses)(const Node&) = nullptr;
 };
 
-std::span<const CallRow> calls();
-const CallRow* find_call(const Node& node);
+/// Operators that no dialect has a call for, with the reason.
+std::span<const CallRow> calls_of_none();
+
+/// The row of a dialect: its own, one that it shares, or one with a reason; null where it has none.
+const CallRow* find_call(const Dialect& dialect, std::string_view op);
+const CallRow* find_call(const Dialect& dialect, const Node& node);
 
 /// The expression for a node, in the form that the call has.
 std::string emit_call(const CallRow& row, const Call& call);
+
+/// A pattern with its fields, what stands between braces, filled in.
+std::string filled_pattern(std::string_view pattern,
+                           const std::function<std::string(std::string_view)>& fill);
 
 }  // namespace onward::emit

@@ -1,30 +1,22 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "emit/body.h"
+#include "emit/dialect.h"
 
 namespace onward::emit {
 
-/// Something about an operator that a framework's source can't say, though it says the operator;
-/// exports that need it are refused.
-struct EmitGap {
-  std::string_view op;
-  std::string_view part;  // "its result Indices"
-  bool torch, keras;
-  std::string_view reason;
-};
+/// What most frameworks do not express of an operator, in alphabetical order.
+std::span<const EmitGap> gaps_of_most();
 
-/// All of them, in alphabetical order.
-std::span<const EmitGap> emit_gaps();
+/// Whether a dialect has a call for the operator, but for the parts that are gaps.
+bool can_emit(std::string_view op, const Dialect& dialect);
 
-/// Whether that framework's source can say the operator, but for the parts that are gaps.
-bool can_emit(std::string_view op, Target target);
+/// Why it has none, where its tables give a reason; else empty.
+std::string_view why_not(std::string_view op, const Dialect& dialect);
 
-/// Why the source of that framework cannot have a node; empty where it can.
-std::string refused_by_framework(const Node& node, Target target);
+/// Why source of that dialect cannot have a node; empty where it can.
+std::string refused_by_framework(const Node& node, const Dialect& dialect);
 
 }  // namespace onward::emit

@@ -26,91 +26,41 @@ int64_t highest(const Value& value, const Job& job) {
   return known ? *(*shape)[1].value : 2;
 }
 
-std::optional<std::string> made_up(Target target, const Value& value, const Job& job) {
+std::optional<std::string> made_up(const ExampleWords& words, const Value& value,
+                                   const SourceParts& parts) {
   const auto shape = sizes(value.type);
   if (!shape) return std::nullopt;
-  const std::string dtype = python_dtype(value.type.dtype);
-  if (target == Target::torch) {
-    if (is_float(value.type.dtype)) {
-      return fmt::format("torch.rand({}, dtype=torch.{})", *shape, dtype);
-    }
-    return fmt::format("torch.randint({}, {}, dtype=torch.{})", highest(value, job), *shape, dtype);
-  }
-  if (is_float(value.type.dtype)) {
-    return fmt::format("random.uniform(size={}).astype(\"{}\")", *shape, dtype);
-  }
-  return fmt::format("random.integers({}, size={}).astype(\"{}\")", highest(value, job), *shape,
-                     dtype);
+  const std::string dtype = dtype_text(*parts.module->context().dialect, value.type.dtype);
+  if (is_float(value.type.dtype)) return fmt::format(fmt::runtime(words.floats), *shape, dtype);
+  return fmt::format(fmt::runtime(words.integers), highest(value, *parts.job), *shape, dtype);
 }
-
-constexpr std::string_view kTorch =
-    R"("""One training step on made-up data: put yours in its place."""
-
-import torch
-
-from model import load, save
-
-model, loss_function, optimizer = load()
-model.train()
-{0}
-optimizer.zero_grad()
-loss = loss_function({1})
-loss.backward()
-optimizer.step()
-print(f"loss {{loss.item():.6f}}")
-
-# Writes both files of tensors anew; `onward take` brings them back into the ONNX model.
-save(model, optimizer)
-)";
-
-constexpr std::string_view kKeras =
-    R"("""One training step on made-up data: put yours in its place."""
-
-import numpy as np
-
-from model import load, save
-
-model, loss_function, optimizer = load()
-random = np.random.default_rng(0)
-{0}
-loss = model.train_on_batch({1})
-print(f"loss {{loss:.6f}}")
-
-# Writes both files of tensors anew; `onward take` brings them back into the ONNX model.
-save(model, optimizer)
-)";
 
 }  // namespace
 
-std::optional<std::string> example_source(Target target, const SourceParts& parts) {
+std::optional<ExampleData> example_data(const SourceParts& parts, const ExampleWords& words) {
   PythonNames names;
   for (const std::string_view word :
-       {"model", "load", "save", "loss", "loss_function", "np", "optimizer", "random", "torch"}) {
+       {"model", "load", "save", "loss", "loss_function", "optimizer"}) {
     names.reserve(word);
   }
-  std::string lines = "\n";
-  const auto variables = [&](const std::vector<const Value*>& values) -> std::vector<std::string> {
-    std::vector<std::string> made;
-    for (const Value* value : values) {
-      const auto text = made_up(target, *value, *parts.job);
-      if (!text) return {};
-      made.push_back(names.fresh(value->name()));
-      lines += fmt::format("{} = {}\n", made.back(), *text);
-    }
-    return made;
+  for (const std::string_view word : words_of(words.names)) names.reserve(word);
+  ExampleData data;
+  data.lines = "\n";
+  const auto add = [&](const Value* value, std::vector<std::string>& variables) {
+    const auto text = made_up(words, *value, parts);
+    if (!text) return false;
+    variables.push_back(names.fresh(value->name()));
+    data.lines += fmt::format("{} = {}\n", variables.back(), *text);
+    return true;
   };
-  const auto inputs = variables(real_inputs(*parts.graph)), labels = variables(parts.job->labels);
-  if (inputs.empty() || labels.size() != parts.job->labels.size()) return std::nullopt;
-  const std::string all_inputs = fmt::format("{}", fmt::join(inputs, ", "));
-  const std::string all_labels = fmt::format("{}", fmt::join(labels, ", "));
-  if (target == Target::torch) {
-    const bool several = parts.job->predictions.size() > 1;
-    const std::string call = fmt::format("{}model({}){}{}", several ? "*" : "", all_inputs,
-                                         labels.empty() ? "" : ", ", all_labels);
-    return fmt::format(kTorch, lines, call);
+  for (const Value* input : real_inputs(*parts.graph)) {
+    if (!add(input, data.inputs)) return std::nullopt;
   }
-  const std::string x = inputs.size() == 1 ? all_inputs : fmt::format("[{}]", all_inputs);
-  return fmt::format(kKeras, lines, fmt::format("{}, {}", x, all_labels));
+  for (const Value* label : parts.job->labels) {
+    if (!add(label, data.labels)) return std::nullopt;
+  }
+  if (data.inputs.empty()) return std::nullopt;
+  return data;
 }
 
 }  // namespace onward::emit

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The inference graph alone, lifted, with its types, in operators that the framework has.
-Model inference_part(const Model& model, Target target) {
+Model inference_part(const Model& model, const Dialect& dialect) {
   Model part;
   part.ir_version = model.ir_version;
   part.opsets = model.opsets;
@@ -33,16 +33,16 @@ Model inference_part(const Model& model, Target target) {
   for (Value* output : model.graph->outputs()) part.graph->add_output(mapped(map, output));
   lift(part);
   infer_step_types(part);
-  const char* framework = target == Target::torch ? "PyTorch" : "Keras";
-  legalize(part, {.failure = fmt::format("the model cannot be exported exactly to {}", framework),
-                  .refuses = [&](const Node& node) -> std::string {
-                    // What has no plainer form is refused where it is written, all of it at once,
-                    // and so is what the table has a reason for.
-                    const bool goes_on =
-                        has_expansion(node) && (!find_call(node) || can_emit(node.op, target));
-                    return goes_on ? refused_by_framework(node, target) : "";
-                  },
-                  .advice = kDeclareShapes});
+  legalize(part,
+           {.failure = fmt::format("the model cannot be exported exactly to {}", dialect.framework),
+            .refuses = [&](const Node& node) -> std::string {
+              // What has no plainer form is refused where it is written, all of it at once,
+              // and so is what the table has a reason for.
+              const bool goes_on =
+                  has_expansion(node) && (!find_call(dialect, node) || can_emit(node.op, dialect));
+              return goes_on ? refused_by_framework(node, dialect) : "";
+            },
+            .advice = kDeclareShapes});
   return part;
 }
 
@@ -133,18 +133,23 @@ void make_folder(const fs::path& folder) {
 }  // namespace
 
 void export_model(const Model& model, const fs::path& folder, const ExportOptions& options) {
-  const Model part = inference_part(model, options.target);
+  const Dialect& dialect = find_dialect(options.to);
+  if (options.info && !dialect.load_and_save_job) {
+    throw Error(fmt::format(
+        "training jobs are not exported to {} yet; export the model alone with --inference",
+        dialect.framework));
+  }
+  const Model part = inference_part(model, dialect);
   std::optional<Job> job;
   if (options.info) job = read_job(model, *options.info, *part.graph);
-  Module module(*part.graph, options.target, job ? job->facts : TrainingFacts{});
+  Module module(*part.graph, dialect, job ? job->facts : TrainingFacts{});
   const SourceParts parts{part.graph.get(), &module, job ? &*job : nullptr, options.model_file};
-  const bool torch = options.target == Target::torch;
   // Everything that may be refused comes before the first file.
-  const std::string source = torch ? torch_source(parts) : keras_source(parts);
-  const auto example = job ? example_source(options.target, parts) : std::nullopt;
+  const std::string source = write_source(dialect, parts);
+  const auto example = job ? dialect.example(parts) : std::nullopt;
   const TensorFile weights = weights_of(module);
   OrderedJson map;
-  map["target"] = name(options.target);
+  map["target"] = dialect.name;
   map["weights"] = weights.map;
   map["own"] = weights.own;
   std::optional<TensorFile> state;

@@ -10,7 +10,7 @@
 namespace onward::emit {
 
 struct ExportOptions {
-  Target target = Target::torch;
+  std::string to = "torch";  // the name of a dialect (dialect.h)
   /// Where given, the training info that becomes loss and optimizer; else the inference model
   /// alone.
   std::optional<size_t> info = std::nullopt;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <set>
 
 #include "onward/error.h"
 
@@ -35,24 +37,28 @@ std::vector<Helper> helpers_in(std::string_view text) {
   return helpers;
 }
 
-std::vector<Helper> helpers_of_framework(std::string_view framework) {
-  return helpers_in(std::ranges::find(helper_files(), framework, &HelperFile::framework)->text);
+/// Each dialect's, by its name.
+std::map<std::string_view, std::vector<Helper>> helpers_of_all() {
+  std::map<std::string_view, std::vector<Helper>> all;
+  for (const HelperFile& file : helper_files()) all.emplace(file.framework, helpers_in(file.text));
+  return all;
 }
 
-const std::vector<Helper>& helpers_of(Target target) {
-  static const std::vector<Helper> torch = helpers_of_framework("torch"),
-                                   keras = helpers_of_framework("keras");
-  return target == Target::torch ? torch : keras;
+const std::vector<Helper>& helpers_of(const Dialect& dialect) {
+  static const auto all = helpers_of_all();
+  const auto found = all.find(dialect.name);
+  if (found == all.end()) throw Bug(fmt::format("{} has no helpers.py", dialect.framework));
+  return found->second;
 }
 
-/// Whether a function is called there: its name, which is no method's, before a parenthesis.
-bool calls(std::string_view source, std::string_view name) {
+/// Whether a helper uses a name, which is no method's, before a parenthesis or a dot.
+bool uses(std::string_view source, std::string_view name, char next) {
   for (size_t at = source.find(name); at != std::string_view::npos;
        at = source.find(name, at + 1)) {
     const char before = at == 0 ? ' ' : source[at - 1];
     const size_t end = at + name.size();
     if (before == '.' || is_identifier(before) || end >= source.size()) continue;
-    if (source[end] == '(') return true;
+    if (source[end] == next) return true;
   }
   return false;
 }
@@ -61,33 +67,37 @@ void add_with_needs(const Helper& helper, std::span<const Helper> all,
                     std::set<std::string_view>& wanted) {
   if (!wanted.insert(helper.name).second) return;
   for (const Helper& other : all) {
-    if (calls(helper.source, other.name)) add_with_needs(other, all, wanted);
+    if (uses(helper.source, other.name, '(')) add_with_needs(other, all, wanted);
   }
 }
 
 }  // namespace
 
-std::vector<std::string_view> helper_names() {
+std::vector<std::string_view> helper_names(const Dialect& dialect) {
   std::vector<std::string_view> names;
-  for (const Target target : {Target::torch, Target::keras}) {
-    for (const Helper& helper : helpers_of(target)) {
-      if (std::ranges::find(names, helper.name) == names.end()) names.push_back(helper.name);
-    }
-  }
+  for (const Helper& helper : helpers_of(dialect)) names.push_back(helper.name);
   return names;
 }
 
-std::string helper_source(Target target, const std::set<std::string>& names) {
-  const std::vector<Helper>& all = helpers_of(target);
+bool has_helper(const Dialect& dialect, std::string_view name) {
+  return std::ranges::find(helpers_of(dialect), name, &Helper::name) != helpers_of(dialect).end();
+}
+
+std::string helper_source(SourceContext& context) {
+  const std::vector<Helper>& all = helpers_of(*context.dialect);
   std::set<std::string_view> wanted;
-  for (const std::string& name : names) {
+  for (const std::string& name : context.helpers) {
     const auto found = std::ranges::find(all, std::string_view(name), &Helper::name);
     if (found == all.end()) throw Bug(fmt::format("there is no helper '{}'", name));
     add_with_needs(*found, all, wanted);
   }
   std::string text;
   for (const Helper& helper : all) {
-    if (wanted.contains(helper.name)) text += "\n" + std::string(helper.source);
+    if (!wanted.contains(helper.name)) continue;
+    text += "\n" + std::string(helper.source);
+    for (const Import& each : context.dialect->imports) {
+      if (uses(helper.source, each.name, '.')) context.modules.emplace(each.name);
+    }
   }
   return text;
 }

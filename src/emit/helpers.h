@@ -1,6 +1,5 @@
 #pragma once
 
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,12 +9,14 @@
 
 namespace onward::emit {
 
-/// The source of the helper functions of these names, and of those that they call themselves, each
-/// before its first use: Python that says what a framework has no call for.
-std::string helper_source(Target target, const std::set<std::string>& names);
+/// The source of the helper functions that a context asks for, and of those that they call
+/// themselves, each before its first use: Python for what a framework has no call for. The modules
+/// that they use are added to the context's.
+std::string helper_source(SourceContext& context);
 
-/// What all of them are called, in all frameworks.
-std::vector<std::string_view> helper_names();
+/// What all helpers of a dialect are called.
+std::vector<std::string_view> helper_names(const Dialect& dialect);
+bool has_helper(const Dialect& dialect, std::string_view name);
 
 /// A file src/emit/*/helpers.py, which is part of the program.
 struct HelperFile {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "emit/job.h"
 
@@ -11,8 +12,16 @@ struct LossText {
   std::string expression;  // what load() returns: "nn.CrossEntropyLoss()"
 };
 
-/// The job's loss. Functions of ours that it needs are added to `helpers`.
-LossText torch_loss(const Job& job, std::set<std::string>& helpers);
-LossText keras_loss(const Job& job, std::set<std::string>& helpers);
+/// The loss's nodes as a function of what it reads.
+struct LossFunction {
+  std::vector<std::string> predictions, labels;  // its arguments
+  std::vector<std::string> lines;
+  std::string result;
+};
+
+/// Writes the nodes of the loss. `label_cast` is a pattern for labels of integers, which Keras
+/// hands over as floats: "ops.cast({}, {})"; empty where they come as they are. What the function
+/// needs is added to the context. Throws Error that names everything that cannot be expressed.
+LossFunction write_loss(const Job& job, SourceContext& context, std::string_view label_cast = "");
 
 }  // namespace onward::emit

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "emit/emit_window.h"
+#include "emit/call.h"
+#include "emit/window.h"
 #include "onward/error.h"
 
 namespace onward::emit {
@@ -59,12 +60,12 @@ double TrainingFacts::kept_statistics(const Node& batch_norm) const {
   return std::stod(fmt::format("{}", batch_norm.float_or("momentum", 0.9F)));
 }
 
-Module::Module(const Graph& graph, Target target, TrainingFacts training)
+Module::Module(const Graph& graph, const Dialect& dialect, TrainingFacts training)
     : graph_(graph),
       training_(std::move(training)),
       known_(graph, training_.state),
-      paths_(target) {
-  context_.target = target;
+      paths_(dialect) {
+  context_.dialect = &dialect;
   context_.known = &known_;
   context_.main_float = main_float_of(graph);
   context_.hold = [this](const Value* value) { hold(value); };
@@ -72,6 +73,7 @@ Module::Module(const Graph& graph, Target target, TrainingFacts training)
 }
 
 void Module::find_layers() {
+  if (!context_.dialect->layer) return;
   for (const Pattern& pattern : find_patterns(graph_, known_)) {
     // A Dropout that the job never switches on stays what it is: nothing.
     const bool idle = pattern.kind == Pattern::Kind::dropout && training_.is_job &&
@@ -95,8 +97,7 @@ void Module::add_layer(const Pattern& pattern) {
   }
   Layer layer;
   try {
-    layer = context_.target == Target::torch ? torch_layer(pattern, training_, context_)
-                                             : keras_layer(pattern, training_, context_);
+    layer = context_.dialect->layer(pattern, training_, context_);
   } catch (const Error& error) {
     refusals_.push_back(refusal(*pattern.node, error));
     return;
@@ -108,7 +109,7 @@ void Module::add_layer(const Pattern& pattern) {
     context_.held[tensor.value] = {
         .value = tensor.value,
         .expression = AttributePaths::expression(inside),
-        .key = context_.target == Target::torch ? inside : safetensors_key(tensor.value->name()),
+        .key = context_.dialect->keys_are_paths ? inside : safetensors_key(tensor.value->name()),
         .permutation = tensor.permutation,
         .dims = tensor.dims,
         .trained = training_.trained.contains(tensor.value)};
@@ -129,13 +130,15 @@ void Module::hold(const Value* value) {
     wanted[dot] = '_';
   }
   const std::string path = paths_.take(wanted);
-  context_.held[value] = {
-      .value = value,
-      .expression = AttributePaths::expression(path),
-      .key = context_.target == Target::torch ? path : safetensors_key(value->name()),
-      .permutation = {},
-      .dims = tensor->dims(),
-      .trained = training_.trained.contains(value)};
+  const Dialect& dialect = *context_.dialect;
+  const std::string key = dialect.keys_are_paths ? path : safetensors_key(value->name());
+  context_.held[value] = {.value = value,
+                          .expression = dialect.held_tensor ? dialect.held_tensor(key)
+                                                            : AttributePaths::expression(path),
+                          .key = key,
+                          .permutation = {},
+                          .dims = tensor->dims(),
+                          .trained = training_.trained.contains(value)};
   paths_of_tensors_[value] = path;
   plain_tensors_.push_back(value);
 }
@@ -152,10 +155,8 @@ void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body)
   } else if (pattern.kind == Pattern::Kind::conv) {
     const auto& dims = pattern.weight->tensor()->dims();
     const WindowFacts window = window_facts(*pattern.node, {dims.begin() + 2, dims.end()});
-    if (!window.pads && !(context_.target == Target::keras && keras_says_same(window))) {
-      const Call call(*pattern.node, body, form);
-      x = context_.target == Target::torch ? torch_padded(call, window, "")
-                                           : keras_padded(call, window, "");
+    if (!window.pads && !layer.pads_itself) {
+      x = context_.dialect->padded(Call(*pattern.node, body, form), window);
     }
   }
   const std::string result = body.declare(pattern.output(), form);
@@ -187,7 +188,7 @@ void Module::write(Body& body, std::span<const Value* const> results) {
 
 void Module::throw_if_refused() const {
   if (refusals_.empty()) return;
-  throw Error(fmt::format("{} can't say this model exactly:\n  {}", name(context_.target),
+  throw Error(fmt::format("{} can't say this model exactly:\n  {}", context_.dialect->name,
                           fmt::join(refusals_, "\n  ")));
 }
 

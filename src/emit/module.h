@@ -47,6 +47,7 @@ struct Layer {
   std::string constructor;  // "nn.Conv2d(1, 16, 3)"
   std::vector<LayerTensor> tensors = {};
   std::string padding = {};      // the constructor of a layer that pads first
+  bool pads_itself = false;      // also where pads are only known at run time
   std::string build_shape = {};  // Keras: what to build it for
   std::string options = {};      // of the call: ", training=False"
   std::string picked = {};       // of its result: "[:, ::2, ::2]"
@@ -60,7 +61,7 @@ struct Layer {
 class Module {
  public:
   /// `graph` is lifted and its types are inferred; it outlives the module.
-  Module(const Graph& graph, Target target, TrainingFacts training);
+  Module(const Graph& graph, const Dialect& dialect, TrainingFacts training);
 
   /// Writes all nodes that `results` need to the body; what can't be said is gathered in
   /// `refusals`.
@@ -97,11 +98,6 @@ class Module {
   std::unordered_map<const Value*, std::string> paths_of_tensors_;
   std::vector<std::string> refusals_;
 };
-
-/// A layer for a pattern, in that framework's words; the path is left open. Throws Error where it
-/// has no such layer.
-Layer torch_layer(const Pattern& pattern, const TrainingFacts& training, SourceContext& context);
-Layer keras_layer(const Pattern& pattern, const TrainingFacts& training, SourceContext& context);
 
 /// Says one node as a call, and gives its results their names.
 void write_call(const Node& node, Body& body);

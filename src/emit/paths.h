@@ -14,7 +14,7 @@ namespace onward::emit {
 
 class AttributePaths {
  public:
-  explicit AttributePaths(Target target);
+  explicit AttributePaths(const Dialect& dialect);
 
   /// Takes a path, as near to `wanted` as is free and allowed.
   std::string take(std::string_view wanted);
@@ -25,7 +25,7 @@ class AttributePaths {
  private:
   bool is_free(const std::string& path) const;
 
-  Target target_;
+  const Dialect& dialect_;
   std::set<std::string> taken_;
   std::set<std::string> containers_;
 };

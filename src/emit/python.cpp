@@ -75,6 +75,16 @@ std::string class_name(std::string_view text, std::string_view fallback) {
   return name;
 }
 
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t space = std::min(text.find(' '), text.size());
+    if (space > 0) words.push_back(text.substr(0, space));
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return words;
+}
+
 PythonNames::PythonNames(std::span<const std::string_view> reserved) {
   for (const std::string_view word : kPythonWords) taken_.emplace(word);
   for (const std::string_view word : reserved) taken_.emplace(word);

@@ -20,6 +20,9 @@ std::string identifier(std::string_view text);
 /// "none", "NoneModel".
 std::string class_name(std::string_view text, std::string_view fallback);
 
+/// The words of a text, which spaces part.
+std::vector<std::string_view> words_of(std::string_view text);
+
 /// Gives out names of one scope, each once.
 class PythonNames {
  public:

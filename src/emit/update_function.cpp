@@ -47,7 +47,8 @@ constexpr Infix kInfix[] = {
 
 class UpdateWriter {
  public:
-  UpdateWriter(const Job& job, Target target) : job_(job), target_(target), known_(known(job)) {
+  UpdateWriter(const Job& job, const Dialect& dialect)
+      : job_(job), dialect_(dialect), known_(known(job)) {
     std::unordered_map<std::string, const Value*> values;
     const Graph& graph = *job.step_graph.graph;
     for (const Value* value : graph.initializers()) values.emplace(value->name(), value);
@@ -222,8 +223,8 @@ class UpdateWriter {
 
   /// A choice by the step count, which is a number in torch and a tensor in Keras.
   Text choice(const Text& condition, const Text& yes, const Text& no) const {
-    if (target_ == Target::keras) {
-      return {fmt::format("ops.where({}, {}, {})", condition.text, yes.text, no.text)};
+    if (!dialect_.choice.empty()) {
+      return {fmt::format(fmt::runtime(dialect_.choice), condition.text, yes.text, no.text)};
     }
     return {fmt::format("{} if {} else {}", within(yes, Binds::sum), condition.text,
                         within(no, Binds::sum)),
@@ -232,24 +233,23 @@ class UpdateWriter {
 
   /// Other operators as the table of calls has them.
   Text call(const Node& node) {
-    const CallRow* row = find_call(node);
-    std::string text(row ? row->cell(target_).pattern : "");
-    for (size_t i = 0; i < node.inputs().size(); ++i) {
-      for (const std::string& place : {fmt::format("{{{}}}", i), fmt::format("{{~{}}}", i)}) {
-        const size_t found = text.find(place);
-        if (found == std::string::npos) continue;
-        text.replace(found, place.size(), part(node.input(i), true).text);
-      }
-    }
-    if (text.empty() || text.find('{') != std::string::npos) {
-      throw Error(
-          fmt::format("the optimizer's {} can't be written for {}", node.op, name(target_)));
-    }
-    return {text};
+    const CallRow* row = find_call(dialect_, node);
+    const std::string_view pattern = row ? row->cell.pattern : "";
+    if (pattern.empty()) throw_no_call(node);
+    return {filled_pattern(pattern, [&](std::string_view field) -> std::string {
+      if (field == "np") return std::string(dialect_.np);
+      const std::string_view index = field.substr(field.starts_with('~') ? 1 : 0);
+      if (index.size() != 1 || index[0] < '0' || index[0] > '9') throw_no_call(node);
+      return part(node.input(static_cast<size_t>(index[0] - '0')), true).text;
+    })};
+  }
+
+  [[noreturn]] void throw_no_call(const Node& node) const {
+    throw Error(fmt::format("the optimizer's {} can't be written for {}", node.op, dialect_.name));
   }
 
   const Job& job_;
-  Target target_;
+  const Dialect& dialect_;
   Known known_;
   std::unordered_map<const Value*, std::string> arguments_, new_names_, done_;
   std::unordered_set<const Value*> tensors_;  // of the parameter's shape; all others are numbers
@@ -261,8 +261,8 @@ class UpdateWriter {
 
 }  // namespace
 
-std::string update_function(const Job& job, Target target) {
-  return UpdateWriter(job, target).text();
+std::string update_function(const Job& job, const Dialect& dialect) {
+  return UpdateWriter(job, dialect).text();
 }
 
 }  // namespace onward::emit

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "emit/calls.h"
-#include "emit/clamp.h"
+#include "emit/call.h"
 #include "emit/module.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
@@ -27,28 +26,28 @@ bool can_be_channels_last(const Node& node, size_t index, int64_t rank, const Bo
 /// A reduction that drops dimensions leaves nothing to follow.
 bool keeps_rank(const Node& node) { return node.int_or("keepdims", 1) != 0; }
 
-/// Keras has images with their channels last; what works in any order follows.
+/// Where images have their channels last, what works in any order follows.
 Form form_of(const Node& node, const Body& body) {
-  if (body.target() != Target::keras) return Form::plain;
+  if (!body.dialect().channels_last) return Form::plain;
   if (has_traits(node, kImages)) return Form::channels_last;
   if (!has_traits(node, kAnyLayout)) return Form::plain;
   for (const Value* input : node.inputs()) {
     if (!input || !lives_channels_last(input, body)) continue;
-    const int64_t rank = *onward::rank(input);
-    bool all = keeps_rank(node);
+    const auto rank = onward::rank(input);
+    bool all = rank && keeps_rank(node);
     for (size_t i = 0; i < node.inputs().size(); ++i) {
-      all = all && can_be_channels_last(node, i, rank, body);
+      all = all && can_be_channels_last(node, i, *rank, body);
     }
     return all ? Form::channels_last : Form::plain;
   }
   return Form::plain;
 }
 
-/// Keras's layers have images in the order that a Transpose of channels leads to or comes from: it
-/// then needs no line, since its result is what it reads in the other form.
+/// Where images have their channels last, a Transpose that leads there or comes from there needs no
+/// line: its result is what it reads in the other form.
 bool is_said_by_form(const Node& node, Body& body) {
   const auto* order = node.get<std::vector<int64_t>>("perm");
-  if (body.target() != Target::keras || node.op != "Transpose" || !order || order->size() < 3) {
+  if (!body.dialect().channels_last || node.op != "Transpose" || !order || order->size() < 3) {
     return false;
   }
   const Value *x = node.input(0), *y = node.output(0);
@@ -63,18 +62,9 @@ bool is_said_by_form(const Node& node, Body& body) {
   return false;
 }
 
-std::optional<Clamp> clamp_of(const Node& node, const Body& body) {
-  return body.target() == Target::torch ? find_clamp(node, *body.context().known) : std::nullopt;
-}
-
-std::string torch_clamp(const Clamp& clamp, Body& body) {
-  const auto number = [&](std::string_view name, const Value* limit) {
-    return limit
-               ? fmt::format(", {}={}", name, python_element(*body.context().known->find(limit), 0))
-               : "";
-  };
-  return fmt::format("torch.clamp({}{}{})", body.tensor(clamp.x), number("min", clamp.low),
-                     number("max", clamp.high));
+std::optional<Idiom> idiom_of(const Node& node, const Body& body) {
+  const auto find = body.dialect().idiom;
+  return find ? find(node, *body.context().known) : std::nullopt;
 }
 
 bool is_name(std::string_view text) {
@@ -94,8 +84,8 @@ std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value*
     open.pop_back();
     if (!value || !value->producer() || known.find(value) || body.has(value)) continue;
     if (!needed.insert(value->producer()).second) continue;
-    if (const auto clamp = clamp_of(*value->producer(), body)) {
-      open.push_back(clamp->x);
+    if (const auto idiom = idiom_of(*value->producer(), body)) {
+      open.insert(open.end(), idiom->reads.begin(), idiom->reads.end());
       continue;
     }
     for (const Value* input : value->producer()->inputs()) open.push_back(input);
@@ -108,13 +98,16 @@ std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value*
 }
 
 void write_call(const Node& node, Body& body) {
-  const CallRow* row = find_call(node);
+  const Dialect& dialect = body.dialect();
+  const CallRow* row = find_call(dialect, node);
+  if (!row && node.domain.empty() && !dialect.unwritten.empty()) {
+    throw Error(std::string(dialect.unwritten));
+  }
   if (!row) throw Error("this operator has no counterpart in the table of calls");
-  const std::string_view gap = row->cell(body.target()).gap;
-  if (!gap.empty()) throw Error(std::string(gap));
+  if (!row->cell.gap.empty()) throw Error(std::string(row->cell.gap));
   if (is_said_by_form(node, body)) return;
-  if (const auto clamp = clamp_of(node, body)) {
-    const std::string text = torch_clamp(*clamp, body);
+  if (const auto idiom = idiom_of(node, body)) {
+    const std::string text = idiom->text(body);
     body.add_line(fmt::format("{} = {}", body.declare(node.output(0), Form::plain), text));
     return;
   }

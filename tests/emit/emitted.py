@@ -26,9 +26,9 @@ def module_of(folder):
     return module
 
 
-def written_cases(target, folder):
-    """Every operator case in every variant: its description and folder."""
-    subprocess.run([TOOLS / "emit_tool", "cases", target, folder], check=True)
+def written_cases(target, folder, *family):
+    """Every operator case, or those of one family, in every variant: its description and folder."""
+    subprocess.run([TOOLS / "emit_tool", "cases", target, folder, *family], check=True)
     return [(json.loads((each / "case.json").read_text()), each) for each in sorted(folder.iterdir())]
 
 

@@ -105,13 +105,25 @@ const Said kSaid[] = {
 TEST(Words, OfAModel) {
   for (const Said& tested : kSaid) {
     const Model model = model_of(tested.graph);
-    const std::string torch = source(model, {.target = Target::torch});
+    const std::string torch = source(model, {.to = "torch"});
     EXPECT_NE(torch.find(tested.torch), std::string::npos) << tested.name << "\n" << torch;
     EXPECT_EQ(torch.find(tested.never), std::string::npos) << tested.name << "\n" << torch;
     if (std::string(tested.keras).empty()) continue;
-    const std::string keras = source(model, {.target = Target::keras});
+    const std::string keras = source(model, {.to = "keras"});
     EXPECT_NE(keras.find(tested.keras), std::string::npos) << tested.name << "\n" << keras;
     EXPECT_EQ(keras.find(tested.never), std::string::npos) << tested.name << "\n" << keras;
+  }
+}
+
+TEST(Words, OfImagesWithoutARankAreNone) {
+  const Model model = model_of(
+      "(float[N,C,H,W] x, float[M,C,K,L] w) => (y) { c = Conv(x, w) y = Concat<axis = 1>(c, c) }");
+  try {
+    source(model, {.to = "keras"});
+    FAIL() << "the order of dimensions depends on the rank";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("the rank of 'c' is not known"), std::string::npos)
+        << error.what();
   }
 }
 
@@ -129,40 +141,40 @@ TEST(Words, OfTwoTensorsOfOneNameAreNone) {
 
 struct SaidJob {
   const char* name;
-  Target target;
+  const char* to;
   void (*change)(Recipe&);
   const char* words;
 };
 
 const SaidJob kJobs[] = {
-    {"AdamW without decay, where torch has a default", Target::torch,
+    {"AdamW without decay, where torch has a default", "torch",
      [](Recipe& recipe) {
        recipe.optimizer = default_settings("adamw", Formula::torch);
        recipe.optimizer.set("weight_decay", 0);
      },
      "weight_decay=0.0"},
-    {"a rate that decays from the second step on", Target::keras,
+    {"a rate that decays from the second step on", "keras",
      [](Recipe& recipe) {
        recipe.optimizer = default_settings("adagrad", Formula::torch);
        recipe.optimizer.set("rate_decay", 0.1);
      },
      "lr / (1.0 + t * 0.1)"},
-    {"a difference that is added", Target::torch,
+    {"a difference that is added", "torch",
      [](Recipe& recipe) { recipe.optimizer = default_settings("nesterov", Formula::keras); },
      "+ (new_momentum * 0.9 - part)"},
-    {"the standard's numbers, which are of float32", Target::torch,
+    {"the standard's numbers, which are of float32", "torch",
      [](Recipe& recipe) { recipe.optimizer = default_settings("nesterov", Formula::onnx); },
      "new_V = 0.9 * V + g\n"},
-    {"a count that only the first step needs", Target::keras,
+    {"a count that only the first step needs", "keras",
      [](Recipe& recipe) {
        recipe.optimizer = default_settings("momentum", Formula::torch);
        recipe.optimizer.set("dampening", 0.25);
      },
      "ops.where(t == 0, g, 0.9 * momentum_buffer + 0.75 * g)"},
-    {"statistics that stay", Target::keras, [](Recipe&) {}, "(h, training=False)"},
-    {"statistics that change", Target::keras,
+    {"statistics that stay", "keras", [](Recipe&) {}, "(h, training=False)"},
+    {"statistics that change", "keras",
      [](Recipe& recipe) { recipe.batch_norm = BatchNormMode::batch; }, "(h, training=training)"},
-    {"the part of the new statistics", Target::torch,
+    {"the part of the new statistics", "torch",
      [](Recipe& recipe) {
        recipe.batch_norm = BatchNormMode::batch;
        recipe.batch_momentum = 0.75;
@@ -180,7 +192,7 @@ TEST(Words, OfAJob) {
             "float[2] b = {0, 0}, float[2] m = {0, 0}, float[2] v = {1, 1}> "
             "{ h = MatMul(x, w) y = BatchNormalization(h, s, b, m, v) }"),
         recipe);
-    const std::string text = source(job, {.target = tested.target, .info = 0});
+    const std::string text = source(job, {.to = tested.to, .info = 0});
     EXPECT_NE(text.find(tested.words), std::string::npos) << tested.name << "\n" << text;
   }
 }

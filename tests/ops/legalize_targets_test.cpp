@@ -40,9 +40,11 @@ std::vector<NamedTarget> targets() {
          // ConvTranspose and ConvGradX are each other's expansion.
          return has_expansion(node) && node.op != "ConvGradX" ? "it can be plainer" : "";
        }},
-      {"PyTorch", [](const Node& node) { return refused_by_framework(node, emit::Target::torch); }},
-      {"Keras", [](const Node& node) { return refused_by_framework(node, emit::Target::keras); }},
   };
+  for (const emit::Dialect* dialect : emit::dialects()) {
+    all.push_back({std::string(dialect->framework),
+                   [dialect](const Node& node) { return refused_by_framework(node, *dialect); }});
+  }
   for (int64_t opset = kOldestLoweredOpset; opset <= inner_opset(); ++opset) {
     all.push_back({fmt::format("opset {}", opset),
                    [opset](const Node& node) { return refused_by_opset(node, opset); }});

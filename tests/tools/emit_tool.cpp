@@ -1,5 +1,6 @@
 // Lets the Python tests compare what is emitted with what Onward computes:
-//   emit_tool cases torch|keras FOLDER       every operator case, exported, in several variants
+//   emit_tool cases DIALECT FOLDER [FAMILY]  every operator case, exported, in several variants; or
+//                                            those of one family, elementwise or matmul
 //   emit_tool steps MODEL DATA STEPS OUT     runs training steps on the batches of a safetensors
 //   file
 //                                            ("0.x", "0.label", "1.x" ...); writes OUT.safetensors
@@ -45,7 +46,7 @@ bool applies(const Variant& variant, const Case& tested) {
   return tested.inputs.size() > 1 || (!variant.holds_first && !variant.holds_rest);
 }
 
-void write_case(const Case& tested, const Variant& variant, emit::Target target,
+void write_case(const Case& tested, const Variant& variant, const std::string& dialect,
                 const fs::path& folder) {
   Model model = case_model(tested, variant.shapes);
   eval::Environment environment;
@@ -74,7 +75,7 @@ void write_case(const Case& tested, const Variant& variant, emit::Target target,
                                 {"outputs", tested.outputs}};
   fs::create_directories(folder);
   try {
-    emit::export_model(model, folder, {.target = target});
+    emit::export_model(model, folder, {.to = dialect});
   } catch (const Error& error) {
     description["refused"] = error.what();
   }
@@ -83,13 +84,19 @@ void write_case(const Case& tested, const Variant& variant, emit::Target target,
   std::ofstream(folder / "case.json") << description.dump();
 }
 
-void write_cases(emit::Target target, const fs::path& folder) {
+std::vector<Case> cases_of(const std::string& family) {
+  const auto cases = family == "elementwise" ? elementwise_cases() : matmul_cases();
+  return {cases.begin(), cases.end()};
+}
+
+void write_cases(const std::string& dialect, const std::vector<Case>& cases,
+                 const fs::path& folder) {
   int number = 0;
-  for (const Case& each : all_cases()) {
+  for (const Case& each : cases) {
     if (!each.error.empty()) continue;
     for (const Variant& variant : kVariants) {
       if (!applies(variant, each)) continue;
-      write_case(each, variant, target, folder / fmt::format("{:04}", number++));
+      write_case(each, variant, dialect, folder / fmt::format("{:04}", number++));
     }
   }
 }
@@ -113,7 +120,9 @@ void run_steps(const fs::path& model, const fs::path& data, int steps, const std
 
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() == 3 && arguments[0] == "cases") {
-    write_cases(arguments[1] == "torch" ? emit::Target::torch : emit::Target::keras, arguments[2]);
+    write_cases(arguments[1], all_cases(), arguments[2]);
+  } else if (arguments.size() == 4 && arguments[0] == "cases") {
+    write_cases(arguments[1], cases_of(arguments[3]), arguments[2]);
   } else if (arguments.size() == 5 && arguments[0] == "steps") {
     run_steps(arguments[1], arguments[2], std::stoi(arguments[3]), arguments[4]);
   } else {

@@ -2,7 +2,8 @@
 
 #include <numeric>
 
-#include "emit/emit_window.h"
+#include "emit/keras/dialect.h"
+#include "emit/keras/window.h"
 #include "emit/module.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
@@ -62,6 +63,7 @@ Layer conv(const Pattern& p, const SourceContext& context) {
   layer.constructor +=
       window_options(w, {layer.picked.empty() ? "strides" : "", "", "dilation_rate"});
   if (same) layer.constructor += ", padding=\"same\"";
+  layer.pads_itself = same;
   if (group != 1 && !depthwise) layer.constructor += fmt::format(", groups={}", group);
   std::vector<int64_t> order(w.rank());
   std::iota(order.begin(), order.end(), 2);
@@ -149,6 +151,7 @@ Layer embedding(const Pattern& p, const SourceContext& context) {
 }  // namespace
 
 Layer keras_layer(const Pattern& p, const TrainingFacts& training, SourceContext& context) {
+  context.modules.emplace("layers");
   switch (p.kind) {
     case Kind::conv:
       return conv(p, context);

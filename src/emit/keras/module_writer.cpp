@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "emit/helpers.h"
 #include "emit/job.h"
-#include "emit/loss.h"
-#include "emit/optimizer.h"
+#include "emit/keras/dialect.h"
 #include "emit/source.h"
 #include "onward/error.h"
 
@@ -223,121 +221,10 @@ class KerasClass {
   std::string name_;
 };
 
-constexpr std::string_view kLoadAndSave = R"(
-def load(folder=HERE):
-    """The model with its weights, ready for inference."""
-    keras.config.set_floatx("{1}")
-    keras.config.set_dtype_policy("{1}")
-    model = {0}()
-    model.build()
-    read(model.tensors(), folder / "weights.safetensors")
-    return model
-
-
-def save(model, folder=HERE):
-    """Writes the weights, for `load` and for `onward take`."""
-    write(model.tensors(), folder / "weights.safetensors")
-
-)";
-
-constexpr std::string_view kLoadAndSaveJob = R"(
-def load(folder=HERE):
-    """Model, loss function and optimizer, compiled, ready to go on where the training stands."""
-{5}    keras.config.set_floatx("{4}")
-    keras.config.set_dtype_policy("{4}")
-    model = {0}()
-    model.build()
-    read(model.tensors(), folder / "weights.safetensors")
-    optimizer = {1}
-    optimizer.build(model.trainable_variables)
-    read(optimizer_tensors(model, optimizer), folder / "optimizer.safetensors")
-    loss_function = {2}
-    model.compile(optimizer=optimizer, loss=loss_function)
-    return model, loss_function, optimizer
-
-
-def save(model, optimizer, folder=HERE):
-    """Writes weights and optimizer state, for `load` and for `onward take`."""
-    mark = {{"save": uuid.uuid4().hex}}  # the two files belong together
-    write(model.tensors(), folder / "weights.safetensors", mark)
-    write(optimizer_tensors(model, optimizer), folder / "optimizer.safetensors", mark)
-
-
-def optimizer_tensors(model, optimizer):
-    """The optimizer's variables by their names in optimizer.safetensors."""
-    tensors = {{"learning_rate": optimizer.learning_rate{3}}}
-    names = {{id(variable): name for name, variable in model.tensors().items()}}
-    for variable, slots in zip(model.trainable_variables, {6}):
-        for slot, value in zip(SLOTS, slots):
-            tensors[f"{{names[id(variable)]}}.{{slot}}"] = value
-    return tensors
-
-)";
-
-constexpr std::string_view kOnTensorFlow =
-    R"(    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError("this training goes on by the numbers of Keras on TensorFlow, which rounds them to float32")
-)";
-
-constexpr std::string_view kReadAndWrite = R"(
-def read(variables, file):
-    saved = load_file(file)
-    for name, variable in variables.items():
-        variable.assign(saved[name])
-
-
-def write(variables, file{0}):
-    """The file appears whole or not at all."""
-    unfinished = file.with_suffix(".unfinished")
-    save_file({{name: np.array(ops.convert_to_numpy(variable), order="C")
-               for name, variable in variables.items()}}, unfinished{1})
-    os.replace(unfinished, file)
-)";
-
-std::string job_text(const std::string& name, const Job& job, const std::string& floatx,
-                     std::set<std::string>& helpers) {
-  const OptimizerText optimizer = keras_optimizer(job);
-  const LossText loss = keras_loss(job, helpers);
-  std::vector<std::string> slots;
-  for (const std::string& slot : optimizer.slots) slots.push_back(python_string(slot));
-  std::string text =
-      fmt::format("\nSLOTS = ({}{})  # what the optimizer keeps for each parameter\n\n",
-                  fmt::join(slots, ", "), slots.size() == 1 ? "," : "");
-  if (!loss.definition.empty()) text += "\n" + loss.definition + "\n";
-  if (!optimizer.definition.empty()) text += "\n" + optimizer.definition + "\n";
-  const std::string rate = python_float(job.learning_rate.value.number(0));
-  const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor), rate);
-  text += fmt::format(kLoadAndSaveJob, name, constructor, loss.expression,
-                      job.step ? ", \"step\": optimizer.iterations" : "", floatx,
-                      optimizer.only_on_tensorflow ? kOnTensorFlow : "", optimizer.slot_variables);
-  return text + fmt::format(kReadAndWrite, ", mark", ", metadata=mark");
-}
-
 }  // namespace
 
-std::string keras_source(const SourceParts& parts) {
-  const std::string name(kClassName);
-  std::string code = KerasClass(parts, name).text();
-  parts.module->throw_if_refused();
-  auto& helpers = parts.module->context().helpers;
-  // Keras converts data, rates and losses to one type, which is the program's.
-  const std::string floatx = python_dtype(parts.module->context().main_float);
-  code += "\n";
-  code += parts.job ? job_text(name, *parts.job, floatx, helpers)
-                    : fmt::format(kLoadAndSave, name, floatx) + fmt::format(kReadAndWrite, "", "");
-  code = helper_source(Target::keras, helpers) + "\n\n" + code;
-  static constexpr std::string_view kModules[] = {"itertools", "math", "os"};
-  const std::string imports = fmt::format(
-      "{}import pathlib\n{}\nimport keras\nimport numpy as np\n"
-      "from keras import {}ops\nfrom safetensors.numpy import load_file, save_file\n\n"
-      "HERE = pathlib.Path(__file__).resolve().parent\n",
-      imports_used(code, kModules), parts.job ? "import uuid\n" : "",
-      code.find("layers.") == std::string::npos ? "" : "layers, ");
-  const std::string first = first_lines(
-      parts, "Keras",
-      "Needs keras with a backend, numpy and safetensors. Arguments and results have the order of "
-      "dimensions of the ONNX model; inside, images\nhave their channels last.");
-  return with_class_name(first + imports + code, class_name(parts.graph->name, "Model"));
+std::string keras_class(const SourceParts& parts, const std::string& name) {
+  return KerasClass(parts, name).text();
 }
 
 }  // namespace onward::emit

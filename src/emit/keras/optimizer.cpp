@@ -1,11 +1,13 @@
+#include "emit/optimizer.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "emit/optimizer.h"
+#include "emit/keras/dialect.h"
 #include "recipe/optimizer_def.h"
 
-namespace onward::emit {
+namespace onward::emit::keras {
 namespace {
 
 bool is_rounded(double number) { return static_cast<double>(static_cast<float>(number)) != number; }
@@ -64,6 +66,7 @@ OptimizerText built_in(const Job& job) {
                                      class_arguments(job.optimizer)),
           .slots = job.slot_names(),
           .slot_variables = slot_variables(job),
+          .class_name = summed ? fmt::format("Summed{}", name) : "",
           .is_built_in = true,
           .only_on_tensorflow = rounding_shows(job)};
 }
@@ -92,7 +95,7 @@ class {0}(keras.optimizers.Optimizer):
 
 }  // namespace
 
-OptimizerText keras_optimizer(const Job& job) {
+OptimizerText optimizer(const Job& job) {
   const OptimizerSettings& settings = job.optimizer;
   const bool is_own = settings.formula() == Formula::keras;
   // Numbers that were not rounded are those of another backend, and a class of ours keeps them so.
@@ -100,14 +103,15 @@ OptimizerText keras_optimizer(const Job& job) {
   const std::string name = optimizer_class_name(settings);
   OptimizerText text;
   text.definition =
-      update_function(job, Target::keras) +
+      update_function(job, dialect()) +
       fmt::format(kClass, name, settings.name(), to_string(settings.formula()),
                   is_own ? ", with numbers that no backend rounds" : ", which Keras does not have",
                   reads_rows(job) ? "ops.add(gradient, ops.zeros_like(variable))" : "gradient");
   text.constructor = name + "({})";
+  text.class_name = name;
   text.slots = job.slot_names();
   text.slot_variables = "optimizer.slots";
   return text;
 }
 
-}  // namespace onward::emit
+}  // namespace onward::emit::keras

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
-#include "emit/emit_window.h"
 #include "emit/module.h"
+#include "emit/torch/dialect.h"
+#include "emit/torch/window.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 

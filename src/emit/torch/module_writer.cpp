@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "emit/helpers.h"
 #include "emit/job.h"
-#include "emit/loss.h"
-#include "emit/optimizer.h"
 #include "emit/source.h"
-#include "recipe/optimizer_def.h"
+#include "emit/torch/dialect.h"
 
 namespace onward::emit {
 namespace {
@@ -169,142 +166,10 @@ class TorchClass {
   std::string name_;
 };
 
-constexpr std::string_view kLoadAndSave = R"(
-def load(folder=HERE):
-    """The model with its weights, ready for inference."""
-    model = {0}()
-    model.load_state_dict(load_file(folder / "weights.safetensors"))
-    return model.eval()
-
-
-def save(model, folder=HERE):
-    """Writes the weights, for `load` and for `onward take`."""
-    write(model.state_dict(), folder / "weights.safetensors")
-
-)";
-
-constexpr std::string_view kLoadAndSaveJob = R"(
-def load(folder=HERE):
-    """Model, loss function and optimizer, ready to go on where the training stands."""
-    model = {0}()
-    model.load_state_dict(load_file(folder / "weights.safetensors"))
-    saved = load_file(folder / "optimizer.safetensors")
-    parameters = {{name: p for name, p in model.named_parameters() if p.requires_grad}}
-    optimizer = {1}
-{2}    return model, {3}, optimizer
-
-
-def save(model, optimizer, folder=HERE):
-    """Writes weights and optimizer state, for `load` and for `onward take`."""
-    saved = {{"learning_rate": torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)}}
-    parameters = {{name: p for name, p in model.named_parameters() if p.requires_grad}}
-{4}    mark = {{"save": uuid.uuid4().hex}}  # the two files belong together
-    write(model.state_dict(), folder / "weights.safetensors", mark)
-    write(saved, folder / "optimizer.safetensors", mark)
-
-)";
-
-constexpr std::string_view kWrite = R"(
-def write(tensors, file{0}):
-    """The file appears whole or not at all."""
-    unfinished = file.with_suffix(".unfinished")
-    tensors = {{name: tensor.contiguous() for name, tensor in tensors.items()}}
-    save_file(tensors, unfinished{1})
-    os.replace(unfinished, file)
-)";
-
-/// How the optimizer's state is put in and taken out, line by line.
-struct StateLines {
-  std::vector<std::string> load, save;
-};
-
-StateLines state_lines(const Job& job, const OptimizerText& optimizer) {
-  StateLines lines;
-  const bool has_slots = !optimizer.slots.empty();
-  const bool counts = job.step.has_value();
-  // SGD of torch.optim counts no steps itself.
-  const bool counted_apart = counts && optimizer.is_built_in && !job.optimizer.def().counts_itself;
-  const std::string slots = "{slot: saved[f\"{name}.{slot}\"] for slot in SLOTS}";
-  if (counted_apart) {
-    lines.load = {"optimizer.steps = int(saved[\"step\"])",
-                  "optimizer.register_step_post_hook(count_step)",
-                  "if optimizer.steps > 0:  # the first step begins without a buffer",
-                  "    for name, parameter in parameters.items():",
-                  "        optimizer.state[parameter] = " + slots};
-    lines.save = {
-        "saved[\"step\"] = torch.tensor(optimizer.steps)",
-        "for name, parameter in parameters.items():", "    state = optimizer.state[parameter]",
-        "    saved |= {f\"{name}.{slot}\": state.get(slot, torch.zeros_like(parameter))",
-        "              for slot in SLOTS}"};
-    return lines;
-  }
-  const std::string step = optimizer.is_built_in ? "torch.tensor(float(saved[\"step\"]))"
-                           : counts              ? "int(saved[\"step\"])"
-                                                 : "0";
-  const bool holds_step = counts || !optimizer.is_built_in;
-  if (has_slots || holds_step) {
-    std::string state = has_slots ? slots : "{}";
-    if (holds_step) {
-      state = fmt::format("{{\"step\": {}{}}}", step, has_slots ? ", **" + slots : "");
-    }
-    lines.load = {"for name, parameter in parameters.items():",
-                  "    optimizer.state[parameter] = " + state};
-  }
-  if (has_slots || counts) {
-    lines.save = {"for name, parameter in parameters.items():",
-                  "    state = optimizer.state[parameter]"};
-    if (counts) lines.save.emplace_back("    saved[\"step\"] = torch.tensor(int(state[\"step\"]))");
-    if (has_slots) {
-      lines.save.emplace_back("    saved |= {f\"{name}.{slot}\": state[slot] for slot in SLOTS}");
-    }
-  }
-  return lines;
-}
-
-std::string job_text(const std::string& name, const Job& job, std::set<std::string>& helpers) {
-  const OptimizerText optimizer = torch_optimizer(job);
-  const LossText loss = torch_loss(job, helpers);
-  const StateLines lines = state_lines(job, optimizer);
-  std::string text;
-  if (!optimizer.slots.empty() || !optimizer.is_built_in) {
-    std::vector<std::string> slots;
-    for (const std::string& slot : optimizer.slots) slots.push_back(python_string(slot));
-    text += fmt::format("\nSLOTS = ({}{})  # what the optimizer keeps for each parameter\n\n",
-                        fmt::join(slots, ", "), slots.size() == 1 ? "," : "");
-  }
-  if (!loss.definition.empty()) text += "\n" + loss.definition + "\n";
-  if (!optimizer.definition.empty()) text += "\n" + optimizer.definition + "\n";
-  if (!lines.load.empty() && lines.load[0].find("optimizer.steps") != std::string::npos) {
-    text += "\ndef count_step(optimizer, *_):\n    optimizer.steps += 1\n\n";
-  }
-  const std::string constructor =
-      fmt::format(fmt::runtime(optimizer.constructor), "parameters.values()",
-                  "saved[\"learning_rate\"].item()");
-  text += fmt::format(kLoadAndSaveJob, name, constructor, indented(lines.load, 1), loss.expression,
-                      indented(lines.save, 1));
-  return text + fmt::format(kWrite, ", mark", ", metadata=mark");
-}
-
 }  // namespace
 
-std::string torch_source(const SourceParts& parts) {
-  const std::string name(kClassName);
-  std::string code = TorchClass(parts, name).text();
-  parts.module->throw_if_refused();
-  auto& helpers = parts.module->context().helpers;
-  code += "\n";
-  code += parts.job ? job_text(name, *parts.job, helpers)
-                    : fmt::format(kLoadAndSave, name) + fmt::format(kWrite, "", "");
-  code = helper_source(Target::torch, helpers) + "\n\n" + code;
-  static constexpr std::string_view kModules[] = {"itertools", "math", "os"};
-  const std::string imports = fmt::format(
-      "{}import pathlib\n{}\nimport torch\n{}"
-      "from safetensors.torch import load_file, save_file\nfrom torch import nn\n\n"
-      "HERE = pathlib.Path(__file__).resolve().parent\n",
-      imports_used(code, kModules), parts.job ? "import uuid\n" : "",
-      code.find("F.") == std::string::npos ? "" : "import torch.nn.functional as F\n");
-  const std::string first = first_lines(parts, "PyTorch", "Needs torch and safetensors.");
-  return with_class_name(first + imports + code, class_name(parts.graph->name, "Model"));
+std::string torch_class(const SourceParts& parts, const std::string& name) {
+  return TorchClass(parts, name).text();
 }
 
 }  // namespace onward::emit

@@ -1,9 +1,11 @@
+#include "emit/optimizer.h"
+
 #include <fmt/format.h>
 
-#include "emit/optimizer.h"
+#include "emit/torch/dialect.h"
 #include "recipe/optimizer_def.h"
 
-namespace onward::emit {
+namespace onward::emit::torch {
 namespace {
 
 constexpr std::string_view kClass = R"(
@@ -35,7 +37,7 @@ class {0}(torch.optim.Optimizer):
 
 }  // namespace
 
-OptimizerText torch_optimizer(const Job& job) {
+OptimizerText optimizer(const Job& job) {
   const OptimizerSettings& settings = job.optimizer;
   OptimizerText text;
   text.slots = job.slot_names();
@@ -43,13 +45,15 @@ OptimizerText torch_optimizer(const Job& job) {
     text.constructor = fmt::format("torch.optim.{}({{}}, lr={{}}{})",
                                    settings.def().classes.front().name, class_arguments(settings));
     text.is_built_in = true;
+    text.lists_slots = !text.slots.empty();
     return text;
   }
   const std::string name = optimizer_class_name(settings);
-  text.definition = update_function(job, Target::torch) +
+  text.definition = update_function(job, dialect()) +
                     fmt::format(kClass, name, settings.name(), to_string(settings.formula()));
   text.constructor = name + "({}, lr={})";
+  text.class_name = name;
   return text;
 }
 
-}  // namespace onward::emit
+}  // namespace onward::emit::torch

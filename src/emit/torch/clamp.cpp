@@ -1,9 +1,14 @@
-#include "emit/clamp.h"
+#include "emit/torch/clamp.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
-namespace onward::emit {
+#include "emit/body.h"
+#include "emit/torch/dialect.h"
+
+namespace onward::emit::torch {
 namespace {
 
 bool is(const Value* value, std::string_view op) {
@@ -69,4 +74,16 @@ std::optional<Clamp> find_clamp(const Node& node, const Known& known) {
   return clamp;
 }
 
-}  // namespace onward::emit
+std::optional<Idiom> idiom(const Node& node, const Known& known) {
+  const auto clamp = find_clamp(node, known);
+  if (!clamp) return {};
+  const auto number = [&known](std::string_view name, const Value* limit) {
+    return limit ? fmt::format(", {}={}", name, python_element(*known.find(limit), 0)) : "";
+  };
+  const std::string limits = number("min", clamp->low) + number("max", clamp->high);
+  return Idiom{{clamp->x}, [x = clamp->x, limits](Body& body) {
+                 return fmt::format("torch.clamp({}{})", body.tensor(x), limits);
+               }};
+}
+
+}  // namespace onward::emit::torch

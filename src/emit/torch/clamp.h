@@ -7,7 +7,7 @@
 
 #include "emit/known.h"
 
-namespace onward::emit {
+namespace onward::emit::torch {
 
 struct Clamp {
   const Value* x = nullptr;
@@ -18,4 +18,4 @@ struct Clamp {
 /// Clip(x, low, high))), in any order of the limits, or with one.
 std::optional<Clamp> find_clamp(const Node& node, const Known& known);
 
-}  // namespace onward::emit
+}  // namespace onward::emit::torch

@@ -1,0 +1,40 @@
+#pragma once
+
+// The operators that Keras writes in its own way, not as NumPy would, each family in a file of its
+// own. calls.cpp has the table.
+
+#include <span>
+#include <string>
+
+#include "emit/call.h"
+
+namespace onward::emit::keras {
+
+std::span<const CallRow> calls();
+
+// conv.cpp
+std::string conv(const Call&);
+std::string conv_transpose(const Call&);
+
+// loss.cpp
+std::string cross_entropy(const Call&);
+std::string nll_loss(const Call&);
+
+// elementwise.cpp
+std::string gelu(const Call&);
+std::string shape(const Call&);
+
+// normalization.cpp
+std::string batch_norm(const Call&);
+std::string layer_norm(const Call&);
+
+// pool.cpp
+std::string average_pool(const Call&);
+std::string max_pool(const Call&);
+
+// random.cpp
+std::string dropout(const Call&);
+std::string random_normal(const Call&);
+std::string random_uniform(const Call&);
+
+}  // namespace onward::emit::keras

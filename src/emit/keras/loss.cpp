@@ -1,0 +1,80 @@
+// Losses: as nodes of a model, and as a job's.
+
+#include "emit/loss.h"
+
+#include <fmt/format.h>
+
+#include "emit/keras/calls.h"
+#include "emit/keras/dialect.h"
+#include "emit/shared_calls.h"
+#include "emit/source.h"
+#include "ir/rewrite.h"
+#include "onward/error.h"
+
+namespace onward::emit::keras {
+namespace {
+
+// Keras gives a plain function labels and predictions that it has brought to the same rank; a Loss
+// gets them as they are.
+constexpr std::string_view kLoss = R"(class Loss(keras.losses.Loss):
+    def call(self, {}):
+{}        return {}
+)";
+
+LossText written(const Job& job, SourceContext& context) {
+  const LossFunction function = write_loss(job, context, context.dialect->cast);
+  std::vector<std::string> arguments = function.labels;
+  arguments.insert(arguments.end(), function.predictions.begin(), function.predictions.end());
+  return {
+      fmt::format(kLoss, fmt::join(arguments, ", "), indented(function.lines, 2), function.result),
+      "Loss()"};
+}
+
+/// Whether Keras would take what the value is computed from for logits: its losses look through a
+/// Sigmoid or Softmax, even where they are told that they read logits.
+bool looks_through(const Value* value) {
+  const Node* node = value->producer();
+  while (node && (node->op == "Identity" || node->op == "Dropout")) {
+    node = node->input(0)->producer();
+  }
+  return node && (node->op == "Sigmoid" || node->op == "Softmax");
+}
+
+/// Whether Keras's class reads the prediction as the loss does.
+bool class_reads(const LossDef& loss, const Value* prediction) {
+  const auto dimensions = rank(prediction);
+  // It has the classes in the last dimension.
+  if (loss.label == Label::classes && dimensions != 2) return false;
+  // It would bring labels to the rank of predictions, where that is not what they have.
+  if (loss.label == Label::like_prediction && !dimensions) return false;
+  return !loss.reads_logits() || !looks_through(prediction);
+}
+
+}  // namespace
+
+std::string cross_entropy(const Call& c) {
+  const std::string log_prob = fmt::format("ops.log_softmax({}, axis=1)", c.in(0));
+  return with_log_prob(c,
+                       fmt::format("{}({}, {}{})", c.function("negative_log_likelihood"), log_prob,
+                                   c.in(1), loss_options(c)),
+                       log_prob);
+}
+
+std::string nll_loss(const Call& c) {
+  return fmt::format("{}({}, {}{})", c.function("negative_log_likelihood"), c.in(0), c.in(1),
+                     loss_options(c));
+}
+
+LossText loss(const Job& job, SourceContext& context) {
+  if (job.predictions.size() != 1 || job.labels.size() != 1) {
+    throw Error(fmt::format(
+        "a loss of Keras reads one prediction and one label, this one {} and {}; torch takes it",
+        job.predictions.size(), job.labels.size()));
+  }
+  // Keras's sum is that of means over the last dimension, and it counts other labels.
+  const bool plain = job.loss && job.reduction == Reduction::mean && !job.ignore_index;
+  if (!plain || !class_reads(*job.loss, job.predictions[0])) return written(job, context);
+  return {{}, fmt::format("keras.losses.{}({})", job.loss->keras.name, job.loss->keras.arguments)};
+}
+
+}  // namespace onward::emit::keras

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "emit/dialect.h"
+
+namespace onward::emit {
+
+// layers.cpp
+Layer torch_layer(const Pattern& pattern, const TrainingFacts& training, SourceContext& context);
+// module_writer.cpp
+std::string torch_class(const SourceParts& parts, const std::string& name);
+
+namespace torch {
+
+// clamp.cpp
+std::optional<Idiom> idiom(const Node& node, const Known& known);
+// example.cpp
+std::optional<std::string> example(const SourceParts& parts);
+// load_and_save.cpp
+std::string load_and_save(const SourceParts& parts, const std::string& name);
+std::string load_and_save_job(const SourceParts& parts, const std::string& name,
+                              const LossText& loss, const OptimizerText& optimizer);
+// loss.cpp
+LossText loss(const Job& job, SourceContext& context);
+// optimizer.cpp
+OptimizerText optimizer(const Job& job);
+
+const Dialect& dialect();
+
+}  // namespace torch
+}  // namespace onward::emit
