@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit/dialect.h"
+#include "emit/jax/dialect.h"
 #include "emit/keras/dialect.h"
 #include "emit/python.h"
 #include "emit/torch/dialect.h"
@@ -11,7 +12,7 @@
 namespace onward::emit {
 
 std::span<const Dialect* const> dialects() {
-  static const Dialect* const all[] = {&torch::dialect(), &keras::dialect()};
+  static const Dialect* const all[] = {&torch::dialect(), &keras::dialect(), &jax::dialect()};
   return all;
 }
 
