@@ -206,6 +206,15 @@ void Graph::remove_input(Value* value) {
   edited();
 }
 
+void Graph::remove_initializer(Value* value) {
+  if (!value->uses_.empty() || value->is_input_) {
+    throw Bug(fmt::format("removing the initializer '{}', which is in use", value->name()));
+  }
+  std::erase(initializers_, value);
+  std::erase_if(owned_values_, [&](const auto& owned) { return owned.get() == value; });
+  edited();
+}
+
 Value* Graph::add_initializer(std::string_view value_name, Initializer data) {
   Value* value = adopt(std::make_unique<Value>(), value_name);
   value->type = data.type();

@@ -207,6 +207,8 @@ class Graph {
   void remove_input(Value* value);
   Value* add_initializer(std::string_view name, Initializer data);
   Value* add_initializer(std::string_view name, Tensor data);
+  /// Removes an initializer that nobody uses and that is no input.
+  void remove_initializer(Value* value);
   void add_output(Value* value);
   void set_output(size_t index, Value* value);
 

@@ -198,7 +198,20 @@ Matrices as_matrices(const ExpandContext& c) {
   return m;
 }
 
+/// A matrix b takes all but the last dimension of a for rows, however many there are.
+bool is_matrix_for_any_rank(const ExpandContext& c) {
+  return !rank(c.node().input(0)) && rank(c.node().input(1)) == 2;
+}
+
+/// x as a matrix of its last dimension.
+Expr rows_of(Expr x) {
+  return x.builder().add("Flatten", {x.value()}, x.dtype(), {{"axis", int64_t{-1}}});
+}
+
 std::vector<Expr> matmul_grad_a_expansion(const ExpandContext& c) {
+  if (is_matrix_for_any_rank(c)) {
+    return {matmul(c.input(2), transpose(c.input(1), swapped_axes(2)))};
+  }
   const Matrices m = as_matrices(c);
   const int64_t rank_b = std::max<int64_t>(known_rank(c, 1), 2);
   const Expr da = matmul(m.dy, transpose(m.b, swapped_axes(rank_b)));
@@ -206,6 +219,9 @@ std::vector<Expr> matmul_grad_a_expansion(const ExpandContext& c) {
 }
 
 std::vector<Expr> matmul_grad_b_expansion(const ExpandContext& c) {
+  if (is_matrix_for_any_rank(c)) {
+    return {matmul(transpose(rows_of(c.input(0)), swapped_axes(2)), rows_of(c.input(2)))};
+  }
   const Matrices m = as_matrices(c);
   const int64_t rank_a = std::max<int64_t>(known_rank(c, 0), 2);
   const Expr db = matmul(transpose(m.a, swapped_axes(rank_a)), m.dy);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "ir/rewrite.h"
 #include "ir/sparse.h"
 #include "ops/op_def.h"
+#include "recipe/parameter_roles.h"
+#include "recipe/parameters.h"
 
 namespace onward {
 
@@ -25,7 +28,76 @@ Value* constant_to_initializer(Graph& graph, Value* value) {
   return initializer;
 }
 
+/// Weights below a graph, taken out of the subgraphs that hold them.
+class WeightLift {
+ public:
+  WeightLift(Model& model, const std::vector<std::string>& patterns)
+      : model_(model), patterns_(patterns) {}
+
+  size_t run() {
+    below(*model_.graph);
+    Names names(model_);
+    for (auto& [value, name] : lifted_) model_.graph->rename(value, names.fresh(name));
+    return lifted_.size();
+  }
+
+ private:
+  void below(const Graph& graph) {
+    for (const auto& node : graph.nodes()) {
+      for (Graph* subgraph : node->subgraphs()) {
+        below(*subgraph);
+        lift(*subgraph);
+      }
+    }
+  }
+
+  void lift(Graph& graph) {
+    const std::vector<Value*> initializers(graph.initializers().begin(),
+                                           graph.initializers().end());
+    for (Value* value : initializers) {
+      if (value->is_input() || !is_weight(*value)) continue;
+      replace(graph, value, *value->initializer());
+      graph.remove_initializer(value);
+    }
+    std::vector<Node*> constants;
+    for (const auto& node : graph.nodes()) {
+      if (is_constant_node(*node) && is_weight(*node->output(0))) constants.push_back(node.get());
+    }
+    for (Node* node : constants) {
+      replace(graph, node->output(0), Initializer(*node->get<Tensor>("value")));
+      graph.remove_node(node);
+    }
+  }
+
+  /// Not what a graph gives as it is: runtimes want its outputs to be computed inside.
+  bool is_weight(const Value& value) const {
+    if (!is_float(value.type.dtype)) return false;
+    const auto outputs = value.graph().outputs();
+    if (std::ranges::find(outputs, &value) != outputs.end()) return false;
+    return role_of(value).role == TensorRole::parameter ||
+           std::ranges::any_of(patterns_, [&](const std::string& pattern) {
+             return matches(pattern, value.name());
+           });
+  }
+
+  void replace(Graph& graph, Value* value, Initializer data) {
+    Value* initializer = model_.graph->add_initializer("", std::move(data));
+    initializer->doc = value->doc;
+    initializer->metadata = value->metadata;
+    graph.replace_uses(value, initializer);
+    lifted_.emplace_back(initializer, value->name());
+  }
+
+  Model& model_;
+  const std::vector<std::string>& patterns_;
+  std::vector<std::pair<Value*, std::string>> lifted_;
+};
+
 }  // namespace
+
+size_t lift_weights_of_subgraphs(Model& model, const std::vector<std::string>& patterns) {
+  return WeightLift(model, patterns).run();
+}
 
 std::vector<Value*> as_initializers(Graph& graph, const std::vector<Value*>& values) {
   std::vector<Value*> initializers;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "ir/model.h"
 
 namespace onward {
@@ -10,6 +13,11 @@ bool is_constant_node(const Node& node);
 /// Only dense top-level initializers can be bound: turns the Constant nodes and sparse initializers
 /// among `values` into such, and gives the initializers.
 std::vector<Value*> as_initializers(Graph& graph, const std::vector<Value*>& values);
+
+/// Brings weights that stand inside of subgraphs (branches, bodies of loops) to the top: float
+/// tensors whose role is a parameter's, or that one of `patterns` names. They keep their names
+/// where no other value has them. Gives how many there were.
+size_t lift_weights_of_subgraphs(Model& model, const std::vector<std::string>& patterns);
 
 /// The same for the running statistics of BatchNormalization nodes.
 void make_statistics_initializers(Graph& graph);

@@ -144,6 +144,12 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
   // A copy: a loss may serve several models, and is lifted here.
   if (recipe.loss_graph) loss = std::move(inference_part(*recipe.loss_graph).model);
   lift_together(model, loss ? &*loss : nullptr, prepared.notes);
+  if (const size_t lifted = lift_weights_of_subgraphs(model, recipe.train)) {
+    prepared.notes.push_back(
+        fmt::format("{} weight{} inside of branches and loops became initializers of the model, "
+                    "since only those can be trained",
+                    lifted, lifted == 1 ? "" : "s"));
+  }
   infer(model, "model");
 
   TrainingPlan plan{.recipe = recipe};

@@ -43,6 +43,18 @@ FORWARDS = {
         c = Greater(total, nothing)
         y = If<then_branch = some () => (float[n, k] a) { p = MatMul(x, w)  a = Add(p, v) },
                else_branch = other () => (float[n, k] b) { q = Mul(x, v)  b = Exp(q) }>(c)''',
+    # What the two branches give has not even a rank in common; w is a matrix all the same.
+    "If of any rank": '''
+        total = ReduceSum<keepdims = 0>(x)
+        nothing = Constant<value = float {0.0}>()
+        c = Greater(total, nothing)
+        one = Constant<value = int64[1] {1}>()
+        h = If<then_branch = some () => (float[n, k] a) { a = Exp(x) },
+               else_branch = other () => (float[n, j, k] b) { b = Unsqueeze(x, one) }>(c)
+        p = MatMul(h, w)
+        q = Add(p, v)
+        sizes = Constant<value = int64[2] {-1, 4}>()
+        y = Reshape(q, sizes)''',
 }
 
 TEXT = '''<ir_version: 10, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>

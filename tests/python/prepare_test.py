@@ -1,6 +1,7 @@
 """onward.prepare makes an inference model trainable."""
 
 import numpy as np
+import onnxruntime
 import pytest
 
 import onward
@@ -141,3 +142,52 @@ def test_a_backend_of_keras_is_of_its_formula(formula):
     result = onward_program("prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--formula", formula,
                             "--keras-backend", "jax")
     assert result.returncode == 1 and "--keras-backend is of the formula of keras" in result.stderr
+
+
+# Two branches and the body of a loop hold weights; two of them have the same name.
+BRANCHES = """
+<ir_version: 8, opset_import: ["" : 17]>
+net (float[N,4] x) => (float[N,3] logits) {
+  total = ReduceSum<keepdims = 0>(x)
+  zero = Constant<value = float {0}>()
+  c = Greater(total, zero)
+  h = If<then_branch = yes () => (float[N,4] a) <float[4,4] w = {%s}> { a = MatMul(x, w) },
+         else_branch = no () => (float[N,4] b) <float[4,4] w = {%s}> { m = MatMul(x, w)  b = Tanh(m) }>(c)
+  trips = Constant<value = int64 {2}>()
+  r = Loop<body = again (int64 i, bool go, float[N,4] s) => (bool on, float[N,4] t) {
+    on = Identity(go)  k = Constant<value = float[4] {1, 2, 3, 4}>()  u = Constant<value = float[4,4] {%s}>()
+    p = MatMul(s, u)  q = Add(p, k)  t = Tanh(q) }>(trips, , h)
+  v = Constant<value = float[4,3] {%s}>()
+  logits = MatMul(r, v)
+}
+"""
+
+
+def numbers(count):
+    return ", ".join(f"{number:.3f}" for number in RANDOM.normal(0, 0.5, count))
+
+
+def test_weights_inside_of_branches_and_loops_are_trained():
+    inference = onward.parse(BRANCHES % (numbers(16), numbers(16), numbers(16), numbers(12)))
+    model = onward.prepare(inference, loss="softmax_cross_entropy", optimizer="sgd", learning_rate=0.1)
+    assert model.check() == []
+    assert set(model.parameters) == {"w", "w_2", "u", "k", "v"}
+    trainer = onward.Trainer(model)
+    for sign in (1, -1):  # each branch learns what it holds
+        batch = BATCH | {"x": sign * np.abs(BATCH["x"])}
+        np.testing.assert_array_equal(trainer.infer({"x": batch["x"]})["logits"],
+                                      onward.Trainer(inference).infer({"x": batch["x"]})["logits"])
+        gradients = trainer.gradients(batch)
+        assert np.any(gradients["w"]) == (sign == 1) and np.any(gradients["w_2"]) == (sign == -1)
+        assert all(np.any(gradients[name]) for name in ("u", "k", "v"))
+    learned = losses(model)
+    assert learned[-1] < learned[0]
+
+
+def test_other_runtimes_run_what_held_weights_inside(tmp_path):
+    model = onward.prepare(onward.parse(BRANCHES % (numbers(16), numbers(16), numbers(16), numbers(12))), loss="mse")
+    model.save(tmp_path / "training.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "training.onnx", providers=["CPUExecutionProvider"])
+    for x in (BATCH["x"], -BATCH["x"]):
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], onward.Trainer(model).infer({"x": x})["logits"],
+                                   rtol=1e-5, atol=1e-6)
