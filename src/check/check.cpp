@@ -48,7 +48,7 @@ void check_ir_version(const Model& model, Problems& problems) {
                     .rule = "ir-version",
                     .where = to_string(role),
                     .tensor = value->name(),
-                    .message = fmt::format("{} came with IR version {}, the model has {}",
+                    .message = fmt::format("{} requires IR version {}, the model has {}",
                                            name(value->initializer()->type().dtype), needed,
                                            model.ir_version)});
     }

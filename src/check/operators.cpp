@@ -53,8 +53,8 @@ std::string refusal_of_operator(const Node& node) {
   const auto* newest = onnx::OpSchemaRegistry::Schema(node.op, node.domain);
   const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
   if (newest) {
-    return fmt::format("version {} of {} has no operator {}, which came later", node.opset, domain,
-                       node.op);
+    return fmt::format("version {} of {} has no operator {}, which was added later", node.opset,
+                       domain, node.op);
   }
   return fmt::format("{} has no operator '{}', and the file holds no function of that name", domain,
                      node.op);
@@ -82,12 +82,12 @@ void check_operator(const Node& node, int64_t ir_version, const std::string& whe
   if (!schema) {
     if (is_standard(node.domain)) return report("operator", refusal_of_operator(node));
     return report("operator",
-                  fmt::format("nothing is known of operator '{}' of domain '{}': it is not checked",
-                              node.op, node.domain),
+                  fmt::format("operator '{}' of domain '{}' is unknown: it is not checked", node.op,
+                              node.domain),
                   Severity::warning);
   }
   if (schema->Deprecated()) {
-    return report("operator", fmt::format("{} is withdrawn since version {} of its operator set",
+    return report("operator", fmt::format("{} was removed in version {} of its operator set",
                                           node.op, schema->since_version()));
   }
   try {

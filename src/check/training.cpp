@@ -43,7 +43,7 @@ class TrainingChecker {
       problems_.add({.rule = "initialization-inputs",
                      .where = where + ", initialization",
                      .tensor = input->name(),
-                     .message = "an initialization graph takes no inputs"});
+                     .message = "an initialization graph must not have inputs"});
     }
   }
 
@@ -105,10 +105,10 @@ class TrainingChecker {
       check_gradient_type(*x, "xs", report);
       if (!all.contains(x)) {
         report("gradient-dependency", x->name(),
-               fmt::format("'{}' does not depend on it, so that it has no gradient", loss->name()));
+               fmt::format("'{}' does not depend on it, so it has no gradient", loss->name()));
       } else if (!reach.contains(x)) {
         report("gradient-path", x->name(),
-               fmt::format("'{}' depends on it only through operators without gradient: {}",
+               fmt::format("'{}' depends on it only through operators without a gradient: {}",
                            loss->name(), stops_between(loss, x)));
       }
     }
@@ -149,7 +149,7 @@ class TrainingChecker {
   static void check_gradient_type(const Value& value, std::string_view role, Report report) {
     if (value.type.known() && !(value.type.is_tensor() && is_float(value.type.dtype))) {
       report("gradient-type", value.name(),
-             fmt::format("{} is {}, but only tensors of floats have gradients", role,
+             fmt::format("{} is {}, but only floating-point tensors have gradients", role,
                          to_string(value.type)));
     }
   }
@@ -191,7 +191,7 @@ class TrainingChecker {
                    .node = node.label(),
                    .op = node.op,
                    .tensor = count->name(),
-                   .message = "the step count never changes: add one to it and bind the result"});
+                   .message = "the step counter never changes: add one to it and bind the result"});
   }
 
   const Model& model_;

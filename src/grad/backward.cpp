@@ -122,8 +122,8 @@ class Backward final : public Differentiator {
   /// A gradient that a rule leaves out would count as zero next to what reaches xs elsewhere.
   static void refuse_input_without_gradient(const OpDef& definition, const Node& node, size_t i) {
     if (!has_gradient(node.input(i)->type) || (i < 32 && definition.constant_in >> i & 1)) return;
-    throw Error(fmt::format("{} (node '{}') has no gradient by its input {}, '{}'", node.op,
-                            node.label(), i, node.input(i)->name()));
+    throw Error(fmt::format("{} (node '{}') has no gradient with respect to its input {}, '{}'",
+                            node.op, node.label(), i, node.input(i)->name()));
   }
 
   /// The forward node stays, so that its kernel does; what the backward needs is computed anew.

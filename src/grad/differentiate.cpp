@@ -23,7 +23,7 @@ class Differentiation {
     const auto* xs = gradient.get<References>("xs");
     const auto* zs = gradient.get<References>("zs");
     const auto* y = gradient.get<References>("y");
-    if (!xs || !y) throw Error("it names no xs or no y");
+    if (!xs || !y) throw Error("xs or y is missing");
     request_.xs = xs->values;
     request_.ys = {y->values.at(0)};
     if (zs) request_.fixed = zs->values;

@@ -100,7 +100,7 @@ std::optional<Refusal> TypeConstraints::check(const Parameter& parameter, const 
       bound_.try_emplace(parameter.GetTypeStr(), Bound{*name, without_shapes(type), value, what});
   const Bound& bound = found->second;
   if (added || bound.name == *name) return std::nullopt;
-  return refusal(fmt::format("{}, and {} takes both of one type",
+  return refusal(fmt::format("{}, but {} requires the same type for both",
                              described(bound.what, bound.value, bound.name), node_.op));
 }
 

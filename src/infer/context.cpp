@@ -263,7 +263,7 @@ const onnx::AttributeProto* NodeContext::getAttribute(const std::string& name) c
 
 onnx::GraphInferencer* NodeContext::getGraphAttributeInferencer(const std::string& name) {
   const auto* graph = node_.get<std::unique_ptr<Graph>>(name);
-  if (!graph) refuse(fmt::format("attribute '{}' holds no graph", name));
+  if (!graph) refuse(fmt::format("attribute '{}' is not a graph", name));
   auto& inferencer = inferencers_[name];
   if (!inferencer) inferencer = std::make_unique<SubgraphContext>(**graph, infer_subgraph_);
   return inferencer.get();

@@ -33,7 +33,7 @@ std::optional<Refusal> check_count(size_t count, int lowest, int highest, std::s
 
 std::optional<Refusal> check_arity(const Node& node, const onnx::OpSchema& schema) {
   if (node.inputs().size() > kMaxInputs || node.outputs().size() > kMaxOutputs) {
-    return arity(fmt::format("it has {} and {}, more than can be checked",
+    return arity(fmt::format("it has {} and {}, more than is supported",
                              counted(node.inputs().size(), "input"),
                              counted(node.outputs().size(), "output")));
   }
@@ -49,8 +49,7 @@ std::optional<Refusal> check_arity(const Node& node, const onnx::OpSchema& schem
     // The last parameter stands for all that follow, where it is variadic.
     const auto& parameter = schema.inputs()[std::min(i, schema.inputs().size() - 1)];
     if (!node.input(i) && parameter.GetOption() != onnx::OpSchema::Optional) {
-      return arity(
-          fmt::format("input {} ({}) is left out, but not optional", i, parameter.GetName()));
+      return arity(fmt::format("input {} ({}) is required", i, parameter.GetName()));
     }
   }
   return std::nullopt;
@@ -124,7 +123,7 @@ std::optional<Refusal> check_attributes(const Node& node, const onnx::OpSchema& 
       continue;
     }
     if (const PayloadKind kind = kind_of(*attribute); kind.type != declared.type) {
-      return attribute_refusal(fmt::format("attribute '{}' holds {}, but takes {}", name, kind.name,
+      return attribute_refusal(fmt::format("attribute '{}' is {}, but must be {}", name, kind.name,
                                            name_of(declared.type)));
     }
     const auto* number = std::get_if<int64_t>(&attribute->value);

@@ -24,7 +24,7 @@ std::optional<int64_t> elements(const Operands& o, size_t input) {
 Complaint is_one_number(const Operands& o, size_t input) {
   const auto count = elements(o, input);
   if (!count || *count == 1) return std::nullopt;
-  return fmt::format("it holds {} numbers, not one", *count);
+  return fmt::format("it has {} elements, not one", *count);
 }
 
 Complaint is_vector(const Operands& o, size_t input) {
@@ -126,7 +126,7 @@ Complaint is_kernel(const Operands& o, size_t input) {
   const bool transposed = node.op == "ConvTranspose";
   const auto channels = o.dim(0, 1), first = o.dim(input, 0), second = o.dim(input, 1);
   if (first && *first % group != 0) {
-    return fmt::format("its dimension 0, {}, can't be cut into {} groups", *first, group);
+    return fmt::format("its dimension 0, {}, is not divisible by {} groups", *first, group);
   }
   const auto per_group = transposed ? first : second;
   const int64_t groups = transposed ? 1 : group;
@@ -309,7 +309,7 @@ Complaint reshapes(const Operands& o, size_t input) {
   if (fits || (open == 1 && given && *given == 0 && *count == 0 && !zero_is_zero)) {
     return std::nullopt;
   }
-  return fmt::format("{} elements can't take the shape [{}]", *count, fmt::join(*numbers, ","));
+  return fmt::format("{} elements cannot be reshaped to [{}]", *count, fmt::join(*numbers, ","));
 }
 
 Complaint has_length_of_starts(const Operands& o, size_t input) {
@@ -430,7 +430,8 @@ std::optional<Refusal> guard_optimizer(const Operands& o) {
   if (found == std::end(kOptimizers)) return std::nullopt;
   const size_t inputs = o.node().inputs().size();
   if (inputs < 2 || (inputs - 2) % found->lists != 0) {
-    return Refusal{"arity", "", "the lists of parameters, gradients and slots differ in length"};
+    return Refusal{"arity", "",
+                   "the lists of parameters, gradients and optimizer states differ in length"};
   }
   for (const size_t scalar : {size_t{0}, size_t{1}}) {
     if (auto complaint = is_one_number(o, scalar)) {

@@ -128,8 +128,8 @@ std::optional<Refusal> guard_element_types(const Node& node) {
     if (!number || (*number == 0 && attribute.may_be_none)) continue;
     const auto dtype = dtype_from_onnx(*number);
     if (!dtype || *dtype == DType::undefined) {
-      return bad_attribute(
-          fmt::format("attribute '{}' is {}, which is no element type", attribute.name, *number));
+      return bad_attribute(fmt::format("attribute '{}' is {}, which is not an element type",
+                                       attribute.name, *number));
     }
     if (attribute.is_precision && !is_computed_with(*dtype)) {
       return bad_attribute(fmt::format("attribute '{}' is {}, but must be f16, bf16, f32 or f64",
@@ -169,7 +169,7 @@ std::optional<Refusal> guard_shape_input(const Operands& o) {
   const auto length = o.dim(input, 0);
   if (length && *length > kLongestShape) {
     return bad_value(value,
-                     fmt::format("a shape of {} dimensions is more than can be checked", *length));
+                     fmt::format("a shape of {} dimensions is more than is supported", *length));
   }
   return check_numbers(o, input, "shape", lowest);
 }
@@ -195,7 +195,7 @@ std::optional<Refusal> guard_permutation(const Operands& o) {
   std::vector<int64_t> every(static_cast<size_t>(*dims));
   std::iota(every.begin(), every.end(), 0);
   if (std::ranges::is_permutation(*given, every)) return std::nullopt;
-  return bad_attribute(fmt::format("perm {} is no permutation of {} dimensions",
+  return bad_attribute(fmt::format("perm {} is not a permutation of {} dimensions",
                                    to_string(std::span<const int64_t>(*given)), *dims));
 }
 
@@ -239,7 +239,7 @@ bool is_equation(std::string text) {
 std::optional<Refusal> guard_equation(const Operands& o) {
   const std::string equation = o.node().string_or("equation", "");
   if (is_equation(equation)) return std::nullopt;
-  return bad_attribute(fmt::format("'{}' is no equation such as 'ij,jk->ik'", equation));
+  return bad_attribute(fmt::format("'{}' is not an equation such as 'ij,jk->ik'", equation));
 }
 
 struct Guard {

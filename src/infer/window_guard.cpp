@@ -58,7 +58,7 @@ std::optional<Refusal> check_auto_pad(const Node& node) {
   constexpr std::string_view kModes[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
   const std::string mode = node.string_or("auto_pad", "NOTSET");
   if (std::ranges::find(kModes, std::string_view(mode)) == std::end(kModes)) {
-    return bad_window(fmt::format("there is no auto_pad '{}'", mode));
+    return bad_window(fmt::format("unknown auto_pad '{}'", mode));
   }
   const auto* pads = node.get<Integers>("pads");
   if (!pads || mode == "NOTSET") return std::nullopt;
@@ -110,8 +110,8 @@ std::optional<Refusal> check_transposed(const Operands& o, size_t spatial) {
   const bool same = node.string_or("auto_pad", "NOTSET").starts_with("SAME");
   if (same && !shape && std::ranges::any_of(beyond, [](int64_t number) { return number > 0; })) {
     return bad_window(
-        "attribute 'output_padding' beside auto_pad: there is no telling whether the "
-        "result is larger by it");
+        "attribute 'output_padding' together with auto_pad: the standard does not define "
+        "the size of the result");
   }
   for (size_t d = 0; d < spatial; ++d) {
     if (beyond[d] >= std::max(strides[d], dilations[d])) {
@@ -190,7 +190,7 @@ std::optional<Refusal> guard_window(const Operands& operands) {
     if (auto refusal = check_entries(node, list, spatial)) return refusal;
   }
   if (const auto* kernel = node.get<Integers>("kernel_shape"); kernel && !element_count(*kernel)) {
-    return bad_window(fmt::format("a window of {} has more places than can be counted",
+    return bad_window(fmt::format("a window of {} has too many elements",
                                   to_string(std::span<const int64_t>(*kernel))));
   }
   return spatial ? check_fit(operands, found->kind, *spatial) : std::nullopt;

@@ -66,9 +66,9 @@ std::vector<std::string> notes_on(const Model& model) {
   std::vector<std::string> notes;
   for_each_node(*model.graph, [&](const Node& node) {
     if (!draws(node)) return;
-    notes.push_back(fmt::format(
-        "node '{}' ({}) draws the random numbers of the runtime, which are others than Onward's",
-        node.label(), node.op));
+    notes.push_back(
+        fmt::format("node '{}' ({}) uses the runtime's random numbers, which differ from Onward's",
+                    node.label(), node.op));
   });
   return notes;
 }
@@ -108,16 +108,16 @@ Model write(const Model& plain, std::optional<int64_t> wanted, int64_t own) {
 
 std::string refused_by_runtimes(const Node& node) {
   if (overwrites_inputs(node)) return "runtimes overwrite its inputs";
-  if (has_batch_first(node)) return "runtimes do not take the batch first";
-  // The training domain is the standard's, but no runtime has its operators.
+  if (has_batch_first(node)) return "runtimes do not support layout 1 (batch first)";
+  // The training domain is the standard's, but it is internal to Onwards operators.
   const bool plain = node.domain != kTrainingDomain && newest_opset(node.domain).has_value();
-  return plain ? "" : "no runtime has it";
+  return plain ? "" : "it is internal to Onward";
 }
 
 LoweredStep lower_step(const Model& model, size_t info, const LowerOptions& options) {
   if (options.opset && (*options.opset < kOldestLoweredOpset || *options.opset > inner_opset())) {
-    throw Error(fmt::format("opset {} is none of those that can be written, {} to {}",
-                            *options.opset, kOldestLoweredOpset, inner_opset()));
+    throw Error(fmt::format("opset {} is not supported: choose {} to {}", *options.opset,
+                            kOldestLoweredOpset, inner_opset()));
   }
   Model step = join_step(model, info);
   replace_gradients(step);
@@ -132,8 +132,8 @@ LoweredStep lower_step(const Model& model, size_t info, const LowerOptions& opti
   lowered.model.producer_name = "onward";
   lowered.model.producer_version = std::string(kVersion);
   lowered.model.doc =
-      "One training step. State is given as inputs and comes out as <name>.next, which the next "
-      "step is given.";
+      "One training step. State tensors are inputs, and outputs named <name>.next, to be fed to "
+      "the next step.";
   lowered.notes = notes_on(lowered.model);
   return lowered;
 }

@@ -54,7 +54,7 @@ void drop_number_of_parts(Rewrite& rewrite) {
   const int64_t axis = node.int_or("axis", 0);
   const size_t at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
   if (!shape || at >= shape->size() || !(*shape)[at].value) {
-    throw Error(fmt::format("whether '{}' splits into {} equal parts is not known",
+    throw Error(fmt::format("it is unknown whether '{}' splits into {} equal parts",
                             node.input(0)->name(), *parts));
   }
   const int64_t size = *(*shape)[at].value, part = (size + *parts - 1) / *parts;
@@ -72,8 +72,8 @@ void require_no_zeros(Rewrite& rewrite) {
   Node& node = rewrite.node();
   if (node.int_or("allowzero", 0) != 0) {
     const auto shape = constant_integers(node.input(1));
-    if (!shape) throw Error("its shape is computed, and may hold a zero that is meant");
-    if (std::ranges::count(*shape, 0) > 0) throw Error("its shape holds a zero that is meant");
+    if (!shape) throw Error("its shape is computed and may contain a literal zero");
+    if (std::ranges::count(*shape, 0) > 0) throw Error("its shape contains a literal zero");
   }
   node.remove_attribute("allowzero");
 }

@@ -96,7 +96,7 @@ void write_in_opset(Node& node, int64_t opset, Names& names) {
     const Schema* older = schema_of(node.op, newer->since_version() - 1);
     const OlderForm* form = find_older_form(node.op, newer->since_version());
     if (!form && !is_same_form(node.op, older->since_version(), newer->since_version())) {
-      throw Error(fmt::format("its form of opset {} is not written", older->since_version()));
+      throw Error(fmt::format("its version of opset {} is not supported", older->since_version()));
     }
     Rewrite rewrite(node, names, opset);
     if (form) form->rule(rewrite);
@@ -146,10 +146,10 @@ constexpr IrVersion kIrVersions[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11},
 std::string refused_by_opset(const Node& node, int64_t opset) {
   if (!node.domain.empty() || schema_of(node.op, opset)) return "";
   const Schema* schema = schema_of(node.op, newest_opset("").value());
-  if (!schema) return "the standard does not know it";
+  if (!schema) return "it is not an ONNX operator";
   int first = schema->since_version();
   while (const Schema* before = schema_of(node.op, first - 1)) first = before->since_version();
-  return fmt::format("it exists since opset {}", first);
+  return fmt::format("it was added in opset {}", first);
 }
 
 int64_t first_ir_version(int64_t opset) {

@@ -56,9 +56,9 @@ void settle_window(Node& node) {
   const auto spatial = spatial_dims(*node.input(0));
   if (!kernel || !spatial) {
     if (is_plain(node, kernel)) return;
-    throw Error(fmt::format("node '{}' ({}): the size of '{}' must be known to say its padding {}",
-                            node.label(), node.op, node.input(0)->name(),
-                            node.string_or("auto_pad", "")));
+    throw Error(
+        fmt::format("node '{}' ({}): the size of '{}' must be known to compute its padding {}",
+                    node.label(), node.op, node.input(0)->name(), node.string_or("auto_pad", "")));
   }
   const Window window = read_window(node, *spatial, *kernel);
   std::vector<int64_t> pads = window.before;

@@ -91,9 +91,7 @@ void MappedFile::read(const std::byte* from, std::span<std::byte> to) const {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       throw Error(fmt::format("'{}' {}", name_.string(),
-                              count < 0
-                                  ? std::strerror(errno)
-                                  : "was cut while it was used: it ends before what is read"));
+                              count < 0 ? std::strerror(errno) : "was truncated while in use"));
     }
     offset += count;
     to = to.subspan(static_cast<size_t>(count));
@@ -130,7 +128,7 @@ std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& locatio
   const fs::path real_folder = fs::canonical(folder_, failure);
   if (failure || !lies_in(real_path(descriptor), real_folder)) {
     ::close(descriptor);
-    throw Error(fmt::format("external data '{}' leads out of the model's folder by a symbolic link",
+    throw Error(fmt::format("external data '{}' leaves the model's folder through a symbolic link",
                             location));
   }
   auto file = std::make_shared<const MappedFile>(descriptor, size, path);
@@ -143,7 +141,7 @@ ExternalBytes ExternalFiles::map(const std::string& location, int64_t offset,
   const auto file = open(location);
   const auto size = static_cast<int64_t>(file->bytes().size());
   if (offset < 0 || offset > size || length.value_or(0) < 0 || length.value_or(0) > size - offset) {
-    throw Error(fmt::format("external data '{}' has {} bytes, but {} from byte {} are asked for",
+    throw Error(fmt::format("external data '{}' has {} bytes, but {} from byte {} are needed",
                             location, size, length ? std::to_string(*length) : "those", offset));
   }
   const auto count = static_cast<size_t>(length.value_or(size - offset));

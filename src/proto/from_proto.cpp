@@ -46,7 +46,7 @@ std::shared_ptr<const std::string> pack_six_bits(const onnx::TensorProto& proto,
   std::string bytes(static_cast<size_t>((count * 6 + 7) / 8), '\0');
   for (int64_t i = 0; i < count; ++i) {
     const int32_t entry = field.Get(static_cast<int>(i));
-    if (entry < 0 || entry > 0x3f) throw Error(fmt::format("{} is no 6-bit number", entry));
+    if (entry < 0 || entry > 0x3f) throw Error(fmt::format("{} is not a 6-bit number", entry));
     const auto first_bit = static_cast<size_t>(i * 6);
     const uint32_t placed = static_cast<uint32_t>(entry) << (first_bit % 8);
     bytes[first_bit / 8] = static_cast<char>(bytes[first_bit / 8] | (placed & 0xff));
@@ -94,15 +94,14 @@ int64_t parse_number(const std::string& text, std::string_view what) {
   const char* end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, number);
   if (failure != std::errc() || stop != end) {
-    throw Error(fmt::format("{} '{}' of external data is no number", what, text));
+    throw Error(fmt::format("{} '{}' of external data is not a number", what, text));
   }
   return number;
 }
 
 Tensor external_tensor(const onnx::TensorProto& proto, DType dtype, std::vector<int64_t> dims,
                        const TensorOrigin& origin) {
-  if (!origin.files)
-    throw Error("its data lies in another file, and no folder to look in is known");
+  if (!origin.files) throw Error("its data is external, but the model's folder is not known");
   if (dtype == DType::string) throw Error("strings can't be stored as external data");
   std::string location;
   int64_t offset = 0;

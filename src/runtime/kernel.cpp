@@ -86,8 +86,7 @@ void rethrow_as_error(const std::exception& failure, std::string_view kernel,
                       const std::string& where) {
   const bool is_ours = dynamic_cast<const Error*>(&failure) || dynamic_cast<const Bug*>(&failure);
   if (is_ours || dynamic_cast<const std::bad_alloc*>(&failure)) throw;
-  throw Error(fmt::format("kernel '{}' can't do it: {}", kernel, failure.what()))
-      .add_context(where);
+  throw Error(fmt::format("kernel '{}' failed: {}", kernel, failure.what())).add_context(where);
 }
 
 void make_reference(Site& site) {

@@ -34,9 +34,8 @@ void watch_forks() {
 
 int thread_count(int64_t wanted) {
   if (wanted < 0 || wanted > kMaxThreads) {
-    throw Error(
-        fmt::format("{} threads can't be used: give 1 to {}, or 0 for as many as the machine has",
-                    wanted, kMaxThreads));
+    throw Error(fmt::format("{} threads are not supported: give 1 to {}, or 0 for one per core",
+                            wanted, kMaxThreads));
   }
   return wanted > 0 ? static_cast<int>(wanted) : std::min(machine_threads(), kMaxThreads);
 }
@@ -45,8 +44,8 @@ Threads::Threads(int count) : before_(threads_here) {
   watch_forks();
   if (count > 1 && lost_threads) {
     throw Error(
-        "this process was forked from one that computed with several threads, which a fork does "
-        "not copy: start it anew (multiprocessing's \"spawn\"), or use one thread");
+        "this process was forked from one that used several threads, which a fork does not copy: "
+        "start it with multiprocessing's \"spawn\", or use one thread");
   }
   if (count > 1) started_threads = true;
   bli_thread_set_num_threads(1);  // kernels/gemm.cpp deals its products out

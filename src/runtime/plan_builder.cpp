@@ -220,7 +220,7 @@ void PlanBuilder::plan_node(const Node& node) {
 SlotIndex PlanBuilder::new_slot(const Value& value, Layout layout) {
   const auto dims = static_dims(value);
   if (!dims) {
-    throw Error(fmt::format("the shape of '{}' is known only when the graph runs", value.name()));
+    throw Error(fmt::format("the shape of '{}' is known only at run time", value.name()));
   }
   plan_.slots.push_back({.dtype = value.type.dtype,
                          .dims = *dims,

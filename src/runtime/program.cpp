@@ -191,7 +191,7 @@ void Program::check(const TensorMap& inputs) const {
     }
   }
   if (!missing.empty()) {
-    throw Error(fmt::format("no values are given for {}", fmt::join(missing, ", ")));
+    throw Error(fmt::format("missing inputs: {}", fmt::join(missing, ", ")));
   }
 }
 
@@ -427,7 +427,7 @@ TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::
   BoundPlan& bound = bound_for(inputs, state);
   last_ = &bound;
   if (!bound.plan) {
-    throw Error("micro-batches can't be accumulated where values are no tensors");
+    throw Error("gradients cannot be accumulated over values that are not tensors");
   }
   bind(bound, &inputs, state);
   ++bound.runs;
@@ -452,7 +452,8 @@ TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::
 }
 
 TensorMap Program::compute_update(const State& state, const eval::RandomKey& random) {
-  if (!last_ || accumulation_->total == 0) throw Error("there are no gradients to update with");
+  if (!last_ || accumulation_->total == 0)
+    throw Error("there are no accumulated gradients to apply");
   if (last_->plan->rest) return last_->plan->rest->program->compute_update(state, random);
   bind(*last_, nullptr, state);
   Plan& plan = *last_->plan;
@@ -469,7 +470,7 @@ TensorMap Program::compute_update(const State& state, const eval::RandomKey& ran
 std::string Program::explain() const {
   if (!last_) return "nothing has been run yet\n";
   if (!last_->plan) {
-    return "some values are no tensors: every node runs on the reference kernels\n" +
+    return "some values are not tensors: every node runs on the reference kernels\n" +
            subgraphs_.explain();
   }
   const Plan& plan = *last_->plan;
@@ -477,7 +478,7 @@ std::string Program::explain() const {
   for (const auto* actions : {&plan.micro, &plan.update, &plan.commit}) {
     for (const Action& action : *actions) total += action.seconds;
   }
-  std::string text = fmt::format("{} actions, {:.1f} MB, {:.3f} ms a step\n",
+  std::string text = fmt::format("{} operations, {:.1f} MB, {:.3f} ms per step\n",
                                  plan.micro.size() + plan.update.size() + plan.commit.size(),
                                  static_cast<double>(plan.arena_bytes) / 1e6,
                                  1e3 * total / static_cast<double>(last_->runs));

@@ -38,7 +38,7 @@ std::string advice_for(const Value& target) {
     return use.input >= 0 &&
            input_role(*use.node, static_cast<size_t>(use.input)) == InputRole::running_variance;
   });
-  return is_variance ? "an unbiased variance takes more than one value per channel" : "";
+  return is_variance ? "an unbiased variance needs more than one value per channel" : "";
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ State::State(const Model& model) {
       const std::string& name = binding.target->name();
       const Tensor* tensor = binding.target->tensor();
       if (!tensor || tensor->dtype() == DType::string) {
-        throw Error(fmt::format("'{}' is bound, but is no dense tensor of numbers", name));
+        throw Error(
+            fmt::format("'{}' is the target of a binding, but not a dense numeric tensor", name));
       }
       if (entries_.contains(name)) continue;
       entries_.emplace(name, Entry{.dtype = tensor->dtype(),

@@ -33,7 +33,7 @@ uint64_t draw(uint64_t mixed_seed, uint64_t counter) {
 
 uint64_t mixed_seed(double seed) {
   if (!(seed >= 0 && seed <= 0x1p53 && seed == std::floor(seed))) {
-    throw Error(fmt::format("the seed {} is no whole number from 0 to 2^53", seed));
+    throw Error(fmt::format("the seed {} is not an integer from 0 to 2^53", seed));
   }
   return mix(static_cast<uint64_t>(seed));
 }
@@ -71,12 +71,12 @@ std::string packed(int64_t count, const Element& element) {
 template <typename T>
 std::string packed_integers(const FillRule& rule, int64_t count, double value) {
   if (rule.name != "full") {
-    throw Error(fmt::format("{} makes float or double, not integers", rule.usage));
+    throw Error(fmt::format("{} generates float or double, not integers", rule.usage));
   }
   // The largest int64 is no double; numbers of at most 2^53 are all exact.
   const double most = std::min(static_cast<double>(std::numeric_limits<T>::max()), 0x1p53);
   if (!(value >= -most && value <= most && value == std::floor(value))) {
-    throw Error(fmt::format("{} is no whole number that fits the type", value));
+    throw Error(fmt::format("{} is not an integer in the type's range", value));
   }
   return packed<T>(count, [=](uint64_t) { return value; });
 }
@@ -113,7 +113,8 @@ int64_t fill(onnx::TensorProto& tensor, const FillRule& rule, const std::vector<
       tensor.set_raw_data(packed_integers<int64_t>(rule, count, arguments[0]));
       break;
     default:
-      throw Error(fmt::format("{} can't make elements of type {}", rule.usage, onnx_name(dtype)));
+      throw Error(
+          fmt::format("{} cannot generate elements of type {}", rule.usage, onnx_name(dtype)));
   }
   return count;
 }

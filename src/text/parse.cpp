@@ -68,7 +68,7 @@ void refuse_dropped_list(const onnx::NodeProto& node, const onnx::AttributeProto
       std::ranges::find(kDropped, attribute.type()) == std::end(kDropped)) {
     return;
   }
-  throw Error("a list can hold numbers and strings, but no tensors, graphs or types")
+  throw Error("a list can contain numbers and strings, but not tensors, graphs or types")
       .add_context(fmt::format("in attribute '{}' of a node {}", printable(attribute.name()),
                                printable(node.op_type())));
 }
@@ -110,7 +110,7 @@ void TextReader::run(Parser& parser, Action action) const {
   } catch (const std::out_of_range&) {
     message = "this number is too large";
   } catch (const std::invalid_argument&) {
-    message = "this is no number";
+    message = "this is not a number";
   } catch (const std::exception& error) {
     message = error.what();
   }
@@ -199,7 +199,7 @@ void TextReader::take_fills(std::optional<size_t> info) {
 void TextReader::expect_no_fills_left() const {
   if (next_fill_ == fills_.size()) return;
   throw text_error(given_, fills_[next_fill_].begin,
-                   "only an initializer of a graph can be given by a rule");
+                   "only a graph initializer can have a generator");
 }
 
 // Walks a graph in the order of its text, so that each fill meets the initializer it stands at.

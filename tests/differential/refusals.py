@@ -7,25 +7,25 @@ EXPLAINED = [
     (r"^only the reduction 'add' has a gradient", "of ScatterElements' reductions only add has a gradient rule"),
     (r"is bf16, but Pow takes f16", "the standard's exponents are no bfloat16"),
     (r"^there is no mean of no integers", "0 / 0 is no integer"),
-    (r"'loss' depends on it only through operators without gradient: (Cast|CastLike|Dropout|OneHot|Sign) ",
+    (r"'loss' depends on it only through operators without a gradient: (Cast|CastLike|Dropout|OneHot|Sign) ",
      "an operator on the way has no gradient by the standard's tags"),
-    (r"^Dropout \(node '.*'\) has no gradient by its input 1", "the mask of Dropout is drawn by the ratio"),
+    (r"^Dropout \(node '.*'\) has no gradient with respect to its input 1", "the mask of Dropout is drawn by the ratio"),
     (r"^no gradient of 'loss' reaches", "an operator on the way has no gradient by nature"),
-    (r"^the step cannot be written in the standard's operators:(\n  nodes? '.*' \(onward\.\w+\): no runtime has it, and cannot "
+    (r"^the step cannot be written in the standard's operators:(\n  nodes? '.*' \(onward\.\w+\): it is internal to Onward, and cannot "
      r"be decomposed: the rank of '.*' must be known|\n  and \d+ more)+\ndeclare the shapes of the model's inputs.*$",
      "ranks are declared, where a step is lowered"),
-    (r"the size of '.*' must be known to say its padding", "sizes are declared, where windows leave gaps"),
-    (r"can't be lifted: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
-    (r"Pool of opset [12]\d can't be lifted: with ceil_mode, .* is not known", "ceil_mode of old opsets needs sizes"),
-    (r"Erf of opset (9|1[012]) can't be lifted: .* is of type u?int", "Erf takes integers only up to opset 12"),
+    (r"the size of '.*' must be known to compute its padding", "sizes are declared, where windows leave gaps"),
+    (r"cannot be upgraded: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
+    (r"Pool of opset [12]\d cannot be upgraded: with ceil_mode, .* is not known", "ceil_mode of old opsets needs sizes"),
+    (r"Erf of opset (9|1[012]) cannot be upgraded: .* is of type u?int", "Erf takes integers only up to opset 12"),
     (r"^an integer is divided by zero", "the standard says nothing of what comes of it"),
 ]
 
 # What an older opset cannot express of a step, each on a line of its own.
 UNSAYABLE = re.compile(
-    r"nodes? '.*' \(\w+\): (it exists since opset \d+$|.* is new in opset \d+|"
-    r"its shape (is computed, and may hold|holds) a zero that is meant|its axes are computed|"
-    r"whether '.*' splits into \d+ equal parts is not known|the rank of '.*' must be known|"
+    r"nodes? '.*' \(\w+\): (it was added in opset \d+$|.* is new in opset \d+|"
+    r"its shape (is computed and may contain|contains) a literal zero|its axes are computed|"
+    r"it is unknown whether '.*' splits into \d+ equal parts|the rank of '.*' must be known|"
     r"a window that begins behind the input is left out since opset 22)")
 
 

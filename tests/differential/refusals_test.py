@@ -8,10 +8,10 @@ STEP = "the step cannot be written in opset 13:\n  node 'a' (Pad): mode = 'wrap'
 
 @pytest.mark.parametrize("reason, is_meant", [
     (STEP, True),
-    (STEP + "\n  node 'b' (Reshape): its shape is computed, and may hold a zero that is meant", True),
+    (STEP + "\n  node 'b' (Reshape): its shape is computed and may contain a literal zero", True),
     (STEP + "\nopset 19 can express it", True),
-    (STEP + "\n  nodes 'b', 'c' (Gelu): it exists since opset 20\nopset 20 can express it", True),
-    (STEP + "\n  node 'b' (Relu): its form of opset 6 is not written", False),
+    (STEP + "\n  nodes 'b', 'c' (Gelu): it was added in opset 20\nopset 20 can express it", True),
+    (STEP + "\n  node 'b' (Relu): its version of opset 6 is not supported", False),
     ("there is no mean of no integers\n  in node 'y' (ReduceMean)", True),
     ("inner dimensions differ: 784 and 512", False),
 ])

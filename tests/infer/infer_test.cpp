@@ -218,8 +218,8 @@ const RefusalCase kRefusals[] = {
      "type: node 'y' (MatMul), tensor 'x': input 0 'x' is bool, but MatMul takes bf16, f16, f32, "
      "f64, i32, i64, u32, u64\n"},
     {"two types where one is wanted", "g (float[2] a, double[2] b) => (y) { y = Add(a, b) }",
-     "type: node 'y' (Add), tensor 'b': input 1 'b' is f64, but input 0 'a' is f32, and Add takes "
-     "both of one type\n"},
+     "type: node 'y' (Add), tensor 'b': input 1 'b' is f64, but input 0 'a' is f32, but Add "
+     "requires the same type for both\n"},
     {"a sequence where a tensor is wanted", "g (seq(float[2]) s) => (y) { y = Relu(s) }",
      "type: node 'y' (Relu), tensor 's': input 0 's' is seq(f32), but Relu takes bf16, f16, f32, "
      "f64, i16, i32, i64, i8\n"},

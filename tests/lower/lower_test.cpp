@@ -183,10 +183,10 @@ TEST(LowerStep, SaysWhereRandomNumbersDiffer) {
     const LoweredStep lowered = lower_step(model, 0);
     ASSERT_EQ(lowered.notes.size(), tested.notes) << tested.node;
     if (tested.notes == 0) continue;
-    EXPECT_EQ(lowered.notes[0],
-              fmt::format("node 'n' ({}) draws the random numbers of the runtime, which are others "
-                          "than Onward's",
-                          tested.op));
+    EXPECT_EQ(
+        lowered.notes[0],
+        fmt::format("node 'n' ({}) uses the runtime's random numbers, which differ from Onward's",
+                    tested.op));
   }
 }
 
@@ -201,7 +201,7 @@ const RefusalCase kRefusals[] = {
     {"an old opset",
      training(kDescent, "w <- w_new"),
      {.opset = 12},
-     "opset 12 is none of those that can be written"},
+     "opset 12 is not supported: choose 13 to "},
     {"an operator of nobody",
      header() + R"(
 model (float[2] x) => (float[2] y) <float[2] a = {1, 2}> { y = mine.Odd(x) }
@@ -231,7 +231,7 @@ model (float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,2,2,2] a = {0, 1, 0, 0, 
 training_info { algorithm step () => (float[1,2,2,2] c) { c = Neg(a) } update_binding { a <- c } })",
      {.opset = 15},
      "the step cannot be written in opset 15:\n"
-     "  node 'y' (GridSample): it exists since opset 16\n"
+     "  node 'y' (GridSample): it was added in opset 16\n"
      "opset 20 can express it"},
 };
 

@@ -71,8 +71,8 @@ def test_refusals(tmp_path):
     file = tmp_path / "model.onnx"
     lowered.onward("example", "linear", "-o", file)
     for options, words in [
-        (["--opset", 12], "opset 12 is none of those that can be written, 13 to 28"),
-        (["--opset", 99], "opset 99 is none of those that can be written, 13 to 28"),
+        (["--opset", 12], "opset 12 is not supported: choose 13 to 28"),
+        (["--opset", 99], "opset 99 is not supported: choose 13 to 28"),
         (["--info", 1], "there is no training info 1: the model has 1"),
     ]:
         result = lowered.onward("lower", file, "-o", tmp_path / "out.onnx", *options)

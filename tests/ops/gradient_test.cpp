@@ -204,8 +204,9 @@ TEST(FloatInputs, HaveTheirWholeGradientOrAreRefused) {
       try {
         expect_gradient(both, differentiated_step(both, Shapes::fixed, 1), 1);
       } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("has no gradient by its input 1, '" + x),
-                  std::string::npos)
+        EXPECT_NE(
+            std::string(error.what()).find("has no gradient with respect to its input 1, '" + x),
+            std::string::npos)
             << error.what();
         refused.insert(tested.name + " by " + x);
       }

@@ -62,18 +62,17 @@ TEST_F(ExternalData, IsConfinedToTheModelsFolder) {
   const std::string absolute = (folder_.path() / "secret").string();
   EXPECT_EQ(refusal(absolute), "external data '" + absolute + "' has an absolute path");
   EXPECT_EQ(refusal("link_outside"),
-            "external data 'link_outside' leads out of the model's folder by a symbolic link");
-  EXPECT_EQ(
-      refusal("folder_link/secret"),
-      "external data 'folder_link/secret' leads out of the model's folder by a symbolic link");
+            "external data 'link_outside' leaves the model's folder through a symbolic link");
+  EXPECT_EQ(refusal("folder_link/secret"),
+            "external data 'folder_link/secret' leaves the model's folder through a symbolic link");
 }
 
 TEST_F(ExternalData, IsRefusedWhereTheRangeLeavesTheFile) {
   EXPECT_EQ(refusal("weights.bin", 8, 3),
-            "external data 'weights.bin' has 10 bytes, but 3 from byte 8 are asked for");
+            "external data 'weights.bin' has 10 bytes, but 3 from byte 8 are needed");
   EXPECT_NE(refusal("weights.bin", -1).find("from byte -1"), std::string::npos);
   EXPECT_NE(refusal("weights.bin", 0, -5).find("-5 from byte 0"), std::string::npos);
-  EXPECT_NE(refusal("weights.bin", INT64_MAX, INT64_MAX).find("are asked for"), std::string::npos);
+  EXPECT_NE(refusal("weights.bin", INT64_MAX, INT64_MAX).find("are needed"), std::string::npos);
 }
 
 TEST_F(ExternalData, IsRefusedWhereItIsNoFile) {

@@ -252,7 +252,7 @@ struct Refusal {
 
 TEST(BindingTest, InputsThatDoNotFitAreRefused) {
   const Refusal kRefusals[] = {
-      {"missing", {{"x", Tensor::of<double>({1, 1}, {1})}}, "no values are given for 'label'"},
+      {"missing", {{"x", Tensor::of<double>({1, 1}, {1})}}, "missing inputs: 'label'"},
       {"another type",
        {{"x", Tensor::of<float>({1, 1}, {1})}, {"label", Tensor::of<double>({1, 1}, {1})}},
        "input 'x' is f64[N,1], not f32[1,1]"},

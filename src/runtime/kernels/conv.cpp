@@ -70,7 +70,7 @@ Reason refuses_conv_grad_w(const Node& node) {
   const bool strided = strides && std::ranges::any_of(*strides, [](int64_t s) { return s > 1; });
   const bool one_tap = checked_element_count(std::span(w).subspan(2)) == 1;
   if (strided && one_tap && w[1] % kVector != 0) {
-    return "oneDNN errs where channels are no multiple of 8";
+    return "oneDNN is wrong if channels are not a multiple of 8";
   }
   return {};
 }

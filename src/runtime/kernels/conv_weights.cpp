@@ -174,7 +174,7 @@ Reason refuses_register_sums(const Node& node) {
   const auto w = *static_dims(*node.output(0));
   if (w.size() != 4) return "not 2 spatial dimensions";
   if (node.int_or("group", 1) != 1) return "groups";
-  if (w[0] % kVector != 0) return "outputs are no multiple of 8";
+  if (w[0] % kVector != 0) return "output channels are not a multiple of 8";
   if (checked_element_count(w) > kMaxWeights) return "many weights: oneDNN is as fast";
   for (const Value* value : {node.input(0), node.input(1)}) {
     if (checked_element_count(*static_dims(*value)) == 0) return "no elements";

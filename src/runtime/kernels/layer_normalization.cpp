@@ -60,7 +60,7 @@ Reason refuses_layer_norm(const Node& node) {
   const size_t scale = back ? 2 : 1;
   for (const size_t input : {scale, scale + 1}) {
     if (node.input(input) && !is_one_row(*node.input(input), node, x)) {
-      return "scale or bias is no row";
+      return "scale or bias is not a row";
     }
   }
   return {};

@@ -21,7 +21,7 @@ Reason refuses_max_pool(const Node& node) {
   if (pooled.type.dtype != DType::f32 && pooled.type.dtype != DType::f64) {
     return "neither f32 nor f64";
   }
-  if (node.op == "MaxPool" && node.output(1)) return "gives indices";
+  if (node.op == "MaxPool" && node.output(1)) return "returns indices";
   int64_t taps = 1;
   const auto* kernel = node.get<std::vector<int64_t>>("kernel_shape");
   for (const int64_t size : kernel ? *kernel : std::vector<int64_t>{}) taps *= size;

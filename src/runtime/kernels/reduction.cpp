@@ -57,7 +57,7 @@ Reason refuses_reduction(const Node& node) {
   if (dtype != DType::f32 && dtype != DType::f64) return "neither f32 nor f64";
   if (node.op != "SumTo" && node.input(1) &&
       (!node.input(1)->tensor() || node.input(1)->is_input())) {
-    return "axes are no constant";
+    return "axes are not constant";
   }
   const auto dims = *static_dims(*node.input(0));
   if (checked_element_count(dims) == 0) return "no elements";
