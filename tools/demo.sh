@@ -17,4 +17,4 @@ say onward prepare digits.onnx -o training.onnx --loss softmax_cross_entropy --o
 say onward check training.onnx
 say onward train training.onnx --data digits-train.npz --eval digits-test.npz --epochs 10 -o trained.onnx
 say onward eval trained.onnx --data digits-test.npz
-printf '\n%s/trained.onnx goes on training where this ended: it holds the optimizer and its state too.\n' "$PWD"
+printf '\n%s/trained.onnx also holds the optimizer and its state: training it again continues from here.\n' "$PWD"

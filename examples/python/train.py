@@ -5,7 +5,7 @@ import onward
 
 train, test = np.load("digits-train.npz"), np.load("digits-test.npz")
 images, labels = train["image"], train["label"]
-model = onward.prepare(onward.load("digits.onnx"), loss="softmax_cross_entropy", optimizer="adam", learning_rate=0.002)
+model = onward.prepare(onward.load("digits.onnx"), loss="softmax_cross_entropy", optimizer="adam", lr=0.002)
 trainer = onward.Trainer(model)
 
 random = np.random.default_rng(42)
@@ -17,5 +17,5 @@ for epoch in range(4):
     print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}")
 
 scores = trainer.infer({"image": test["image"]})["scores"]
-print(f"accuracy on {len(scores)} others: {100 * np.mean(scores.argmax(axis=1) == test['label']):.2f} %")
+print(f"accuracy on {len(scores)} held-out examples: {100 * np.mean(scores.argmax(axis=1) == test['label']):.2f} %")
 trainer.save("trained.onnx")

@@ -99,7 +99,7 @@ def main():
     relay.run("Onward", folder / "1-torch.onnx", folder / "2-onward.onnx")
     output_of(onward, "export", folder / "2-onward.onnx", "--to", "keras", "-o", folder / "3-keras")
     relay.run("Keras", folder / "3-keras", "saved")
-    output_of(onward, "take", folder / "3-keras", folder / "2-onward.onnx", "-o", folder / "3-keras.onnx")
+    output_of(onward, "import-weights", folder / "3-keras", folder / "2-onward.onnx", "-o", folder / "3-keras.onnx")
     relay.run("Onward", folder / "3-keras.onnx", folder / "4-onward.onnx")
     output_of(onward, "export", folder / "4-onward.onnx", "--to", "torch", "-o", folder / "5-torch")
     relay.run("PyTorch", folder / "5-torch", "saved")

@@ -45,7 +45,7 @@ def export(model: Any, path: str | os.PathLike[str] | None = None) -> onward.Mod
     loss = loss_of(model, walk.graph, results[0])
     trained = _trained(model, walk.graph)
     # A loss that is a graph names what it reads, which may be what the output is computed from.
-    reads = {"output": walk.graph.names.output} if isinstance(loss, str) else {}
+    reads = {"model_output": walk.graph.names.output} if isinstance(loss, str) else {}
     prepared = onward.prepare(onward.loads(walk.graph.proto()), loss=loss, freeze=["*"],
                               train=[parameter.name for parameter in trained], formula="keras",
                               batch_variance="biased", **reads, **_norm_settings(walk), **settings)

@@ -15,7 +15,7 @@ namespace onward::cli {
 namespace {
 
 std::string refuse_empty(const std::string& text) {
-  return text.empty() ? "takes a value, not an empty text" : "";
+  return text.empty() ? "the value is empty" : "";
 }
 
 /// A name without a dash: the library tells positional arguments from options by it.
@@ -45,12 +45,58 @@ CLI::Option* add_number(CLI::App* app, const std::string& names, T* value,
         const std::errc failure = read_number(text, number);
         if (failure == std::errc()) return std::string();
         if (failure == std::errc::result_out_of_range) {
-          return fmt::format("{} is out of the range of {}", text,
-                             is_whole ? "whole numbers of 64 bits" : "float64");
+          return fmt::format("{} is out of range for {}", text,
+                             is_whole ? "a 64-bit integer" : "float64");
         }
-        return fmt::format("'{}' is not a {}number", text, is_whole ? "whole " : "");
+        return fmt::format("'{}' is not {}", text, is_whole ? "an integer" : "a number");
       });
 }
+
+/// Words in lines of at most `width` letters.
+std::string wrapped(const std::string& text, size_t width) {
+  std::string result;
+  size_t column = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const size_t length = end - begin;
+    const bool fits = column + 1 + length <= width;
+    if (column > 0) result += fits ? ' ' : '\n';
+    column = column > 0 && fits ? column + 1 + length : length;
+    result += text.substr(begin, length);
+    begin = end + 1;
+  }
+  return result;
+}
+
+/// The help of a command, no wider than 100 columns: what is required, the default and what goes
+/// with an option stand behind its description.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    const bool takes_many = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    return fmt::format(" {}{}", option->get_type_name(), takes_many ? " ..." : "");
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::vector<std::string> notes;
+    if (option->get_required()) notes.emplace_back("required");
+    const std::string preset = option->get_default_str();
+    if (option->get_type_size() != 0 && !preset.empty()) notes.push_back("default: " + preset);
+    for (const CLI::Option* other : option->get_needs()) {
+      notes.push_back("needs " + other->get_name());
+    }
+    for (const CLI::Option* other : option->get_excludes()) {
+      notes.push_back("not with " + other->get_name());
+    }
+    const std::string text = option->get_description();
+    return wrapped(notes.empty() ? text : fmt::format("{} ({})", text, fmt::join(notes, ", ")),
+                   kColumns - get_column_width());
+  }
+
+ private:
+  static constexpr size_t kColumns = 100;
+};
 
 /// The command of that name; throws Error where there is none.
 CLI::App& find_command(CLI::App& line, const std::string& name) {
@@ -61,7 +107,7 @@ CLI::App& find_command(CLI::App& line, const std::string& name) {
   }
   std::string meant = did_you_mean(name, names);
   if (meant.empty()) meant = fmt::format("the commands are {}", fmt::join(names, ", "));
-  throw Error(fmt::format("there is no command '{}': {}", name, meant));
+  throw Error(fmt::format("unknown command '{}': {}", name, meant));
 }
 
 /// What is wrong with the arguments of a command, in one line.
@@ -73,7 +119,7 @@ std::string complaint(const CLI::ParseError& error, const CLI::App& app) {
   });
   if (slip == left.end()) {
     const bool too_many = dynamic_cast<const CLI::ExtrasError*>(&error) && !left.empty();
-    return too_many ? fmt::format("'{}' is one argument too many", left[0]) : error.what();
+    return too_many ? fmt::format("unexpected argument '{}'", left[0]) : error.what();
   }
   const std::string given = slip->substr(0, slip->find('='));
   std::vector<std::string> names;
@@ -81,7 +127,22 @@ std::string complaint(const CLI::ParseError& error, const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::string meant = did_you_mean(given, names);
-  return fmt::format("there is no option {}{}{}", given, meant.empty() ? "" : ": ", meant);
+  return fmt::format("unknown option {}{}{}", given, meant.empty() ? "" : ": ", meant);
+}
+
+/// The arguments in today's spelling; after "--" nothing is an option.
+std::vector<std::string> respelled(int argc, char** argv, const Spellings& commands,
+                                   const std::map<std::string, Spellings>& options) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (const auto found = commands.find(words[1]); found != commands.end()) words[1] = found->second;
+  const auto former = options.find(words[1]);
+  if (former == options.end()) return words;
+  for (size_t i = 2; i < words.size() && words[i] != "--"; ++i) {
+    const size_t end = std::min(words[i].find('='), words[i].size());
+    const auto found = former->second.find(words[i].substr(0, end));
+    if (found != former->second.end()) words[i].replace(0, end, found->second);
+  }
+  return words;
 }
 
 }  // namespace
@@ -92,14 +153,18 @@ Argument& Argument::required() {
 }
 
 Argument& Argument::choices(const std::vector<std::string>& names) {
-  option_->check(CLI::Validator(
-      [names](std::string& text) {
-        if (std::ranges::find(names, text) != names.end()) return std::string();
-        const std::string meant = did_you_mean(text, names);
-        return fmt::format("'{}' is not one of {}{}{}", text, fmt::join(names, ", "),
-                           meant.empty() ? "" : "; ", meant);
-      },
-      fmt::format("{{{}}}", fmt::join(names, ","))));
+  option_->type_name(fmt::format("{{{}}}", fmt::join(names, ",")));
+  option_->check([names](const std::string& text) {
+    if (std::ranges::find(names, text) != names.end()) return std::string();
+    const std::string meant = did_you_mean(text, names);
+    return fmt::format("'{}' is not one of {}{}{}", text, fmt::join(names, ", "),
+                       meant.empty() ? "" : "; ", meant);
+  });
+  return *this;
+}
+
+Argument& Argument::default_name(const std::string& name) {
+  option_->default_str(name);
   return *this;
 }
 
@@ -113,7 +178,7 @@ Argument& Argument::at_least(int64_t least) {
   option_->check([least](const std::string& text) {
     int64_t number = 0;
     const bool fits = read_number(text, number) == std::errc() && number >= least;
-    return fits ? std::string() : fmt::format("{} is not a number from {} on", text, least);
+    return fits ? std::string() : fmt::format("must be at least {}, not {}", least, text);
   });
   return *this;
 }
@@ -161,6 +226,10 @@ Argument Command::positional(const std::string& name, std::vector<std::string>* 
   return Argument(add_text(app_, name, values, help));
 }
 
+void Command::former_name(const std::string& before, const std::string& now) {
+  former_->emplace(before, now);
+}
+
 void Command::footer(const std::string& text) { app_->footer(text); }
 
 void Command::run(std::function<void()> action) { app_->callback(std::move(action)); }
@@ -170,16 +239,26 @@ CommandLine::CommandLine(const std::string& name, const std::string& description
     : app_(std::make_unique<CLI::App>(description, name)) {
   app_->set_version_flag("--version", name + " " + version);
   app_->require_subcommand(0, 1);
+  auto formatter = std::make_shared<HelpFormatter>();
+  formatter->label("SUBCOMMAND", "COMMAND");
+  app_->formatter(formatter);  // commands that are added take it over
 }
 
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::command(const std::string& name, const std::string& help) {
-  return Command(app_->add_subcommand(name, help));
+  return {app_->add_subcommand(name, help)->group("Commands"), &former_options_[name]};
+}
+
+void CommandLine::former_name(const std::string& before, const std::string& now) {
+  former_commands_.emplace(before, now);
 }
 
 std::string CommandLine::help(const std::string& command) const {
-  return command.empty() ? help_ : find_command(*app_, command).help(app_->get_name());
+  if (command.empty()) return help_;
+  const auto former = former_commands_.find(command);
+  return find_command(*app_, former == former_commands_.end() ? command : former->second)
+      .help(app_->get_name());
 }
 
 bool CommandLine::run(int argc, char** argv) {
@@ -189,15 +268,18 @@ bool CommandLine::run(int argc, char** argv) {
       fmt::print("{}", help_);
       return false;
     }
-    if (argv[1][0] != '-') find_command(*app_, argv[1]);
-    app_->parse(argc, argv);
+    const std::vector<std::string> words = respelled(argc, argv, former_commands_, former_options_);
+    if (!words[1].starts_with('-')) find_command(*app_, words[1]);
+    std::vector<const char*> texts;
+    for (const std::string& word : words) texts.push_back(word.c_str());
+    app_->parse(argc, texts.data());
   } catch (const CLI::Success& done) {  // --help and --version
     return app_->exit(done) == 0;
   } catch (const CLI::ParseError& error) {
     const auto chosen = app_->get_subcommands();
     const CLI::App& app = chosen.empty() ? *app_ : *chosen[0];
     const std::string name = chosen.empty() ? "onward" : "onward " + app.get_name();
-    fmt::print(stderr, "{}: {}\n{} --help lists its options\n", name, complaint(error, app), name);
+    fmt::print(stderr, "{}: {}\nsee: {} --help\n", name, complaint(error, app), name);
     return false;
   }
   return true;

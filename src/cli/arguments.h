@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ class Argument {
   Argument& required();
   /// Refuses every other value, and lists these in the help.
   Argument& choices(const std::vector<std::string>& names);
+  /// What the help shows as the default, where the number alone would tell nobody what it means.
+  Argument& default_name(const std::string& name);
   /// What the help calls the value, in place of TEXT, INT or FLOAT.
   Argument& value_name(const std::string& name);
   /// The least whole number that is taken.
@@ -37,12 +40,15 @@ class Argument {
   CLI::Option* option_;
 };
 
+/// Former spellings, each with the one that replaced it.
+using Spellings = std::map<std::string, std::string>;
+
 /// One command, such as `onward check`. What a pointer points to at first is the default; the
 /// command must keep it alive, best in what its `run` function holds. An empty text is refused: it
 /// would mean the same as an option that is not given. So is a number that its type can't hold.
 class Command {
  public:
-  explicit Command(CLI::App* app) : app_(app) {}
+  Command(CLI::App* app, Spellings* former) : app_(app), former_(former) {}
 
   /// Names are comma-separated: "-o,--output". A list takes one value at each use of the option.
   Argument option(const std::string& names, std::string* value, const std::string& help);
@@ -57,6 +63,8 @@ class Command {
   Argument positional(const std::string& name, std::vector<std::string>* values,
                       const std::string& help);
 
+  /// Still takes an option by its former name, which the help does not list.
+  void former_name(const std::string& before, const std::string& now);
   /// What the help ends with: an example.
   void footer(const std::string& text);
   /// What the command does, once all of its arguments are read.
@@ -64,6 +72,7 @@ class Command {
 
  private:
   CLI::App* app_;
+  Spellings* former_;
 };
 
 /// The program with its commands.
@@ -73,6 +82,8 @@ class CommandLine {
   ~CommandLine();
 
   Command command(const std::string& name, const std::string& help);
+  /// Still takes a command by its former name, which the help does not list.
+  void former_name(const std::string& before, const std::string& now);
   /// What --help prints, of a command or of the program; throws Error where there is no such one.
   std::string help(const std::string& command = {}) const;
 
@@ -83,6 +94,8 @@ class CommandLine {
  private:
   std::unique_ptr<CLI::App> app_;
   std::string help_;
+  Spellings former_commands_;
+  std::map<std::string, Spellings> former_options_;  // by command
 };
 
 }  // namespace onward::cli

@@ -85,11 +85,11 @@ void run_check(const CheckArguments& options) {
 
 void add_check(CommandLine& line) {
   auto options = std::make_shared<CheckArguments>();
-  Command command = line.command("check", "Find every problem of a model");
+  Command command = line.command("check", "Report every problem in a model");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
   command.flag("--json", &options->json, "print the problems as JSON");
   command.footer(
-      "Exit code 0: valid, perhaps with warnings; 1: refused.\n"
+      "Exit code 0: valid, warnings aside; 1: errors were found.\n"
       "Example: onward check model.onnx");
   command.run([options] { run_check(*options); });
 }

@@ -16,14 +16,14 @@ struct Exit {
 void add_check(CommandLine& line);
 void add_eval(CommandLine& line);
 void add_example(CommandLine& line);
+void add_export(CommandLine& line);
 void add_help(CommandLine& line);
+void add_import_weights(CommandLine& line);
 void add_lower(CommandLine& line);
 void add_ops(CommandLine& line);
-void add_export(CommandLine& line);
 void add_prepare(CommandLine& line);
 void add_run(CommandLine& line);
 void add_show(CommandLine& line);
-void add_take(CommandLine& line);
 void add_train(CommandLine& line);
 void add_version(CommandLine& line);
 

@@ -5,6 +5,8 @@
 #include "cli/show.h"
 #include "ir/roles.h"
 #include "ir/utf8.h"
+#include "recipe/optimizer_def.h"
+#include "recipe/recipe.h"
 #include "text/text.h"
 
 namespace onward::cli {
@@ -112,8 +114,32 @@ Json describe_optimizer(const Node& node) {
   return json;
 }
 
-Json describe_training_info(const TrainingInfo& info) {
+/// A float32, as a learning rate may be kept, by the shortest text that means it: 0.001, not
+/// 0.0010000000475.
+double shortest(double number) {
+  const auto rounded = static_cast<float>(number);
+  return static_cast<double>(rounded) == number ? std::stod(fmt::format("{}", rounded)) : number;
+}
+
+/// The recipe that a training info was written by: the loss and the optimizer by name.
+Json describe_recipe(const Model& model, size_t info) {
+  const auto found = recognise(model, info);
+  if (!found) return nullptr;
+  const OptimizerSettings& optimizer = found->recipe.optimizer;
+  Json json = {{"loss", found->recipe.loss},
+               {"reduction", to_string(found->recipe.reduction)},
+               {"optimizer", optimizer.name()},
+               {"formula", to_string(optimizer.formula())}};
+  for (const SettingDef& each : optimizer.def().settings) {
+    json["settings"][std::string(public_name(each.name))] = shortest(optimizer[each.name]);
+  }
+  return json;
+}
+
+Json describe_training_info(const Model& model, size_t index) {
+  const TrainingInfo& info = model.training[index];
   Json json;
+  json["recipe"] = describe_recipe(model, index);
   json["initialization"] =
       info.initialization ? Json(to_text(*info.initialization)) : Json(nullptr);
   json["initialization_bindings"] = describe_bindings(info.initialization_bindings);
@@ -172,8 +198,8 @@ Json describe(const Model& model) {
     json[kind].push_back(describe_initializer(role));
   }
   json["training"] = Json::array();
-  for (const TrainingInfo& info : model.training) {
-    json["training"].push_back(describe_training_info(info));
+  for (size_t i = 0; i < model.training.size(); ++i) {
+    json["training"].push_back(describe_training_info(model, i));
   }
   json["operators"] = describe_operators(model);
   return json;

@@ -33,8 +33,9 @@ void run_eval(const EvalArguments& options) {
   const Feeds feeds(std::move(data), evaluator.inputs(), names);
   const int64_t batch = batch_size(feeds, *options.batch_argument, options.batch);
   if (feeds.fixed_batch() && feeds.size() % batch != 0) {
-    throw Error(fmt::format("{} examples do not fill batches of {}, which the model takes",
-                            feeds.size(), batch));
+    throw Error(fmt::format(
+        "the model has a fixed batch size of {1}, which does not divide the {0} examples",
+        feeds.size(), batch));
   }
   State state(model);
   ProgressBar bar;
@@ -57,25 +58,27 @@ void run_eval(const EvalArguments& options) {
 
 void add_eval(CommandLine& line) {
   auto options = std::make_shared<EvalArguments>();
-  Command command = line.command("eval", "Compute loss and accuracy of a model on a dataset");
+  Command command = line.command("eval", "Evaluate a model on a dataset: loss and accuracy");
   command
-      .positional("MODEL", &options->model,
-                  "a training file, or a model of class scores (.onnx or .onnxtxt)")
+      .positional("MODEL", &options->model, "a training model, or a classifier (.onnx or .onnxtxt)")
       .required();
   command
-      .option("--data", &options->data,
-              "an .npz file, a folder of .npy files, or mnist-test:FOLDER; arrays are named as the "
-              "model's inputs")
+      .option(
+          "--data", &options->data,
+          "an .npz file, a folder of .npy files, or mnist-test:FOLDER; arrays are matched to the "
+          "model's inputs by name")
       .required();
   options->batch_argument =
-      command.option("--batch", &options->batch, "examples of a batch").at_least(1);
-  command.option("--feed", &options->feeds, "take another array for an input")
+      command.option("--batch-size", &options->batch, "examples per batch").at_least(1);
+  command.former_name("--batch", "--batch-size");
+  command.option("--feed", &options->feeds, "feed an input from an array of another name")
       .value_name("INPUT=ARRAY");
-  command.option("--threads", &options->threads, "0: as many as the machine has").at_least(0);
-  command.option("--info", &options->info, "only this training info; -1: all").at_least(-1);
+  add_threads(command, &options->threads);
+  add_info(command, &options->info);
   command.flag("--json", &options->json, "print the result as JSON");
   command.footer(
-      "Losses are means over the examples, with Dropout and BatchNormalization as in inference.\n"
+      "The loss is averaged over all examples; Dropout and BatchNormalization run in inference "
+      "mode.\n"
       "Example: onward eval trained.onnx --data test.npz");
   command.run([options] { run_eval(*options); });
 }

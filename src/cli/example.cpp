@@ -11,6 +11,7 @@
 #include "format/draft/write.h"
 #include "format/load.h"
 #include "format/save.h"
+#include "ir/suggestion.h"
 #include "onward/error.h"
 
 namespace onward::cli {
@@ -36,7 +37,9 @@ const Example& find(const std::string& name) {
   const auto all = examples();
   const auto found = std::ranges::find(all, name, &Example::name);
   if (found != all.end()) return *found;
-  throw Error(fmt::format("there is no example '{}'; `onward example` lists them", name));
+  std::vector<std::string> names;
+  for (const Example& example : all) names.emplace_back(example.name);
+  throw Error(unknown_name("example", name, names));
 }
 
 void list() {
@@ -63,7 +66,7 @@ void write_all(const fs::path& folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) {
-    throw Error(fmt::format("folder '{}' can't be made: {}", folder.string(), failure.message()));
+    throw Error(fmt::format("cannot create folder '{}': {}", folder.string(), failure.message()));
   }
   for (const Example& example : examples()) {
     write(example, folder / fmt::format("{}.onnx", example.name), false);
@@ -72,7 +75,8 @@ void write_all(const fs::path& folder) {
 
 void run_example(const ExampleArguments& options) {
   if (options.all) return write_all(options.out);
-  if (options.name.empty() && !options.out.empty()) throw Error("-o takes a NAME, or --all");
+  if (options.name.empty() && !options.out.empty())
+    throw Error("-o needs the NAME of an example, or --all");
   if (options.name.empty()) return list();
   const Example& example = find(options.name);
   if (options.out.empty()) {
@@ -86,17 +90,19 @@ void run_example(const ExampleArguments& options) {
 
 void add_example(CommandLine& line) {
   auto options = std::make_shared<ExampleArguments>();
-  Command command = line.command("example", "List, print and write example training files");
+  Command command = line.command("example", "List, print or write example models");
   const Argument name =
-      command.positional("NAME", &options->name, "which one; without it all are listed");
+      command.positional("NAME", &options->name, "the example; without it, all are listed");
   const Argument out =
       command.option("-o,--output", &options->out, "the .onnx file to write; with --all a folder");
-  command.flag("--all", &options->all, "write all of them").needs(out).excludes(name);
-  command.flag("--draft", &options->draft, "write the draft form of 2019 (only for linear)")
+  command.flag("--all", &options->all, "write all examples").needs(out).excludes(name);
+  command
+      .flag("--draft", &options->draft, "write the 2019 draft of the training format (linear only)")
       .needs(name)
       .needs(out);
   command.footer(
-      "Without -o the example is printed as text, which Onward reads too (files *.onnxtxt).\n"
+      "Without -o the example is printed in ONNX's text syntax, which Onward also reads "
+      "(.onnxtxt).\n"
       "Example: onward example linear -o linear.onnx");
   command.run([options] { run_example(*options); });
 }

@@ -27,7 +27,7 @@ void run_export(const ExportArguments& options) {
   how.model_file = std::filesystem::path(options.model).filename().string();
   if (!options.inference && !model.training.empty()) {
     if (model.training.size() > 1 && options.info < 0) {
-      throw Error(fmt::format("the model has {} training infos: say which one with --info",
+      throw Error(fmt::format("the model has {} training infos: choose one with --info",
                               model.training.size()));
     }
     how.info = static_cast<size_t>(std::max<int64_t>(options.info, 0));
@@ -51,21 +51,22 @@ std::vector<std::string> framework_names() {
 void add_export(CommandLine& line) {
   auto options = std::make_shared<ExportArguments>();
   options->info = -1;
-  Command command = line.command("export", "Write a model as source of another framework");
+  Command command = line.command("export", "Write a model as source code of another framework");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
-  command.option("--to", &options->to, "the framework").required().choices(framework_names());
-  command.option("-o,--output", &options->out, "the folder to write")
-      .required()
-      .value_name("FOLDER");
+  command.option("--to", &options->to, "target framework").required().choices(framework_names());
+  command.option("-o,--output", &options->out, "folder to write").required().value_name("FOLDER");
   const Argument info =
-      command.option("--info", &options->info, "which training info becomes loss and optimizer")
+      command
+          .option("--info", &options->info, "which training info to export as loss and optimizer")
           .at_least(0)
           .value_name("NUMBER");
-  command.flag("--inference", &options->inference, "leave loss and optimizer out").excludes(info);
+  command
+      .flag("--inference", &options->inference, "export the model only, without loss and optimizer")
+      .excludes(info);
   command.footer(
-      "FOLDER gets model.py (the class, with load and save), weights.safetensors,\n"
-      "optimizer.safetensors where the model is trained, and onward.json, by which\n"
-      "`onward take` brings trained weights back. Nothing of Onward is needed to run it.\n"
+      "Writes model.py (the model class, with load and save), weights.safetensors,\n"
+      "optimizer.safetensors for a training model, and onward.json, which `onward import-weights`\n"
+      "needs to read trained weights back. The code runs without Onward.\n"
       "Example: onward export mnist.onnx --to torch -o mnist-torch");
   command.run([options] { run_export(*options); });
 }

@@ -51,22 +51,23 @@ void run_lower(const LowerArguments& options) {
 
 void add_lower(CommandLine& line) {
   auto options = std::make_shared<LowerArguments>();
-  Command command = line.command("lower", "Write one training step in plain operators");
-  command.positional("MODEL", &options->model, "a training file, .onnx or .onnxtxt").required();
-  command.option("-o,--out", &options->out, "the .onnx file to write").required();
-  command.option("--info", &options->info, "which training info, counted from 0").at_least(0);
-  command
-      .option(
-          "--opset", &options->opset,
-          "the version of ai.onnx to write, from 13 on; 0 for the smallest that says everything, "
-          "from the model's own or 17 on, and at most 26")
+  Command command =
+      line.command("lower", "Write one training step as a plain ONNX model for any runtime");
+  command.positional("MODEL", &options->model, "a training model (.onnx or .onnxtxt)").required();
+  command.option("-o,--output", &options->out, "the .onnx file to write").required();
+  command.former_name("--out", "--output");
+  command.option("--info", &options->info, "which training info to lower, counted from 0")
       .at_least(0);
+  command
+      .option("--opset", &options->opset,
+              "target opset of ai.onnx, 13 to 26; by default the lowest that can express the step, "
+              "starting at the model's own or 17")
+      .at_least(0)
+      .default_name("lowest possible");
   command.footer(
-      "The file holds operators of the standard alone, the backward pass included, for any "
-      "runtime.\n"
-      "State is given as inputs (the model's values are defaults) and comes out as NAME.next, "
-      "which "
-      "the next step is given.\n"
+      "The result contains forward pass, backward pass and update in standard operators only.\n"
+      "State tensors are inputs (the model's values are their defaults) and outputs named "
+      "NAME.next,\nwhich you feed to the next step.\n"
       "Example: onward lower training.onnx -o step.onnx");
   command.run([options] { run_lower(*options); });
 }

@@ -13,14 +13,16 @@ namespace onward::cli {
 namespace {
 
 int run(int argc, char** argv) {
-  CommandLine line("onward", "Makes ONNX models trainable, and trains them", std::string(kVersion));
+  CommandLine line(
+      "onward", "Makes ONNX models trainable, trains them, and moves trainings between frameworks",
+      std::string(kVersion));
   add_check(line);
   add_show(line);
   add_prepare(line);
   add_lower(line);
   add_ops(line);
   add_export(line);
-  add_take(line);
+  add_import_weights(line);
   add_example(line);
   add_train(line);
   add_eval(line);
@@ -47,7 +49,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "onward: out of memory\n");
     return kRefused;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "onward: this is a bug of Onward, please report it: {}\n", error.what());
+    fmt::print(stderr, "onward: internal error, please report it: {}\n", error.what());
     return kBug;
   }
 }

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/coverage.h"
+#include "ir/suggestion.h"
 #include "onward/error.h"
 #include "opset/lift.h"
 
@@ -158,7 +159,11 @@ void run_ops(const OpsArguments& options) {
   const auto rows = wanted_operators(options);
   const auto forms = wanted_forms(options);
   if (!options.op.empty() && !options.missing && rows.empty() && forms.empty()) {
-    throw Error(fmt::format("the standard has no operator '{}'", options.op));
+    std::vector<std::string> names;
+    for (const OperatorCoverage& row : coverage()) names.push_back(full_name(row.domain, row.op));
+    const std::string meant = did_you_mean(options.op, names);
+    throw Error(
+        fmt::format("ONNX has no operator '{}'{}{}", options.op, meant.empty() ? "" : ": ", meant));
   }
   if (options.json) return print_json(rows, forms);
   if (!options.op.empty()) {
@@ -170,7 +175,7 @@ void run_ops(const OpsArguments& options) {
     print_counts(rows);
   }
   if (forms.empty() || (options.op.empty() && !options.missing)) return;
-  fmt::print("old forms that can't be lifted to the newest:\n");
+  fmt::print("older versions that cannot be upgraded:\n");
   print_forms(forms);
 }
 
@@ -178,9 +183,9 @@ void run_ops(const OpsArguments& options) {
 
 void add_ops(CommandLine& line) {
   auto options = std::make_shared<OpsArguments>();
-  Command command = line.command("ops", "Say which operators are covered, and how");
-  command.positional("OPERATOR", &options->op, "only this one, with reasons");
-  command.flag("--missing", &options->missing, "only what is not covered, and why");
+  Command command = line.command("ops", "List the supported operators, and how each is supported");
+  command.positional("OPERATOR", &options->op, "show only this one, in detail");
+  command.flag("--missing", &options->missing, "list only what is not supported, and why");
   command.flag("--json", &options->json, "print the table as JSON");
   command.footer("Example: onward ops Conv");
   command.run([options] { run_ops(*options); });

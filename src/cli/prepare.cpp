@@ -24,24 +24,41 @@ using Json = nlohmann::ordered_json;
 
 /// A setting of optimizers that the user may leave to the optimizer's own default.
 struct Setting {
-  std::string option;  // "--weight-decay"
+  std::string option, former;  // "--lr-decay", "--rate-decay"
   std::string_view name;
   std::string help;
   double value = 0;
 };
 
+std::string option_of(std::string_view setting) {
+  std::string option = fmt::format("--{}", setting);
+  std::ranges::replace(option, '_', '-');
+  return option;
+}
+
+std::string setting_help(const SettingUse& use) {
+  const std::string_view kNames[][2] = {{"learning_rate", "learning rate"},
+                                        {"rate_decay", "learning rate decay"},
+                                        {"weight_decay", "weight decay"}};
+  for (const auto& [setting, words] : kNames) {
+    if (use.name == setting) return fmt::format("{} ({})", words, use.owners);
+  }
+  return use.owners;
+}
+
 std::vector<Setting> setting_options() {
   std::vector<Setting> options;
   for (const SettingUse& each : optimizer_settings()) {
-    std::string option = fmt::format("--{}", each.name == "learning_rate" ? "lr" : each.name);
-    std::ranges::replace(option, '_', '-');
-    options.push_back({option, each.name, "of " + each.owners});
+    options.push_back({.option = option_of(public_name(each.name)),
+                       .former = option_of(each.name),
+                       .name = each.name,
+                       .help = setting_help(each)});
   }
   return options;
 }
 
 struct PrepareArguments {
-  std::string model, out, loss, output;
+  std::string model, out, loss, model_output;
   std::string optimizer = "adam", formula = "torch", batch_norm = "frozen";
   std::string reduction = "mean", batch_variance = "biased", dropout = "on",
               keras_backend = "tensorflow";
@@ -63,10 +80,11 @@ Recipe recipe_from(const PrepareArguments& options) {
     recipe.loss = kCustomLoss;
     recipe.loss_graph = std::make_shared<const Model>(load(options.loss));
   } else {
-    if (!find_loss(options.loss)) throw Error("a custom loss is an ONNX file: --loss FILE.onnx");
+    if (!find_loss(options.loss))
+      throw Error("a custom loss is an ONNX model: give --loss FILE.onnx");
     recipe.loss = options.loss;
   }
-  recipe.output = options.output;
+  recipe.output = options.model_output;
   recipe.reduction = reduction_of(options.reduction);
   recipe.optimizer = default_settings(options.optimizer, formula_of(options.formula));
   for (size_t i = 0; i < options.settings.size(); ++i) {
@@ -75,7 +93,7 @@ Recipe recipe_from(const PrepareArguments& options) {
   }
   if (recipe.optimizer.formula() != Formula::keras && options.given_backend[0].given()) {
     throw Error(
-        "--keras-backend is of the formula of keras: give --formula keras, or leave it out");
+        "--keras-backend applies to Keras's formulas only: add --formula keras, or drop it");
   }
   if (recipe.optimizer.formula() == Formula::keras) {
     recipe.optimizer.float32_numbers = options.keras_backend == "tensorflow";
@@ -131,8 +149,9 @@ void print_decisions(const PrepareArguments& options, const Prepared& prepared, 
     if (list.size() <= most) width = std::max(width, each.name.size());
   }
   if (list.empty()) return;
-  fmt::print("{} ({} tensor{}, {} number{})\n", trained ? "trained" : "not trained", list.size(),
-             list.size() == 1 ? "" : "s", elements, elements == 1 ? "" : "s");
+  const std::string_view what = trained ? "parameter" : "element";
+  fmt::print("{} ({} tensor{}, {} {}{})\n", trained ? "trained" : "not trained", list.size(),
+             list.size() == 1 ? "" : "s", elements, what, elements == 1 ? "" : "s");
   for (size_t i = 0; i < std::min(most, list.size()); ++i) {
     fmt::print("  {:<{}}  {}  {}\n", printable(list[i]->name), width, to_string(list[i]->type),
                printable(list[i]->reason));
@@ -151,7 +170,7 @@ void print_text(const PrepareArguments& options, const Prepared& prepared, const
     inputs.push_back(
         fmt::format("{} {}", input["name"].get<std::string>(), input["type"].get<std::string>()));
   }
-  fmt::print("{}: a step takes {} and gives {}\n", options.out,
+  fmt::print("{}: a training step takes {} and returns {}\n", options.out,
              printable(fmt::format("{}", fmt::join(inputs, ", "))),
              printable(json["loss"].get<std::string>()));
 }
@@ -181,64 +200,76 @@ void add_prepare(CommandLine& line) {
   auto options = std::make_shared<PrepareArguments>();
   Command command = line.command("prepare", "Make an inference model trainable");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
-  command.option("-o,--out", &options->out, "the training file to write").required();
+  command.option("-o,--output", &options->out, "the training model to write").required();
+  command.former_name("--out", "--output");
   command
-      .option(
-          "--loss", &options->loss,
-          fmt::format("{}, or an ONNX file whose inputs are named like the model's outputs, and "
-                      "labels, and whose output is the loss",
-                      fmt::join(loss_names(), ", ")))
+      .option("--loss", &options->loss,
+              fmt::format(
+                  "{}, or an ONNX model that computes a scalar loss from the model's outputs, by "
+                  "name, and labels",
+                  fmt::join(loss_names(), ", ")))
       .value_name("NAME|FILE")
       .required();
-  command.option("--output", &options->output, "the model's output that the loss reads")
+  command
+      .option("--model-output", &options->model_output,
+              "the model output that the loss is computed from, if there are several")
       .value_name("NAME");
-  command.option("--reduction", &options->reduction, "what is taken of the losses of all elements")
+  command
+      .option("--reduction", &options->reduction, "how per-element losses are reduced to a scalar")
       .choices({"mean", "sum"});
   const auto names = optimizer_names();
   const std::vector<std::string> optimizers(names.begin(), names.end());
-  command.option("--optimizer", &options->optimizer, "how parameters are updated")
-      .choices(optimizers);
+  command.option("--optimizer", &options->optimizer, "update rule").choices(optimizers);
   command
       .option("--formula", &options->formula,
-              "whose: torch and keras exactly as these frameworks compute it, in plain operators; "
-              "onnx as the standard's node, with float32 numbers")
+              "which definition of the optimizer: exactly as PyTorch or as Keras computes it, or "
+              "ONNX's own optimizer node (float32 hyperparameters)")
       .choices({"torch", "keras", "onnx"});
   options->given_backend.push_back(
       command
           .option("--keras-backend", &options->keras_backend,
-                  "of the formula of keras: on TensorFlow it rounds its numbers to float32, which "
-                  "models of float64 notice")
+                  "with --formula keras: the backend to match; on TensorFlow, Keras rounds "
+                  "hyperparameters to float32, which matters to float64 models")
           .choices({"tensorflow", "jax", "torch"}));
   for (Setting& each : options->settings) {
     options->given.push_back(command.number(each.option, &each.value, each.help));
+    if (each.former != each.option) command.former_name(each.former, each.option);
   }
-  command.option("--train", &options->train, "train what matches, whatever its role (* and ?)")
-      .value_name("PATTERN");
-  command.option("--freeze", &options->freeze, "keep what matches, unless --train does too")
+  command
+      .option("--train", &options->train,
+              "train the tensors whose names match (* and ?), whatever their roles")
       .value_name("PATTERN");
   command
-      .option("--bn", &options->batch_norm,
-              "BatchNormalization by its running statistics, or by those of each batch, which "
-              "update the running ones")
+      .option("--freeze", &options->freeze,
+              "freeze the tensors whose names match, unless --train matches too")
+      .value_name("PATTERN");
+  command
+      .option(
+          "--bn", &options->batch_norm,
+          "BatchNormalization in training: frozen uses the running statistics, batch uses those "
+          "of each batch and updates the running ones")
       .choices({"frozen", "batch"});
   command
-      .option("--bn-variance", &options->batch_variance,
-              "what updates the running variance: over n (ONNX, Keras) or n - 1 (PyTorch)")
+      .option(
+          "--bn-variance", &options->batch_variance,
+          "running variance updated with the biased (ONNX, Keras) or unbiased (PyTorch) estimate")
       .choices({"biased", "unbiased"});
-  options->given_momentum.push_back(
-      command.number("--bn-momentum", &options->batch_momentum,
-                     "how much of the running statistics stays; else each node's own"));
-  command.option("--dropout", &options->dropout, "whether Dropout drops while training")
+  options->given_momentum.push_back(command.number(
+      "--bn-momentum", &options->batch_momentum,
+      "weight of the old running statistics in an update, in place of each node's own"));
+  command.option("--dropout", &options->dropout, "whether Dropout is active in training")
       .choices({"on", "off"});
-  command.flag("--replace", &options->replace, "drop the training infos that the model has");
+  command.flag("--replace", &options->replace,
+               "replace the loss and optimizer that the model has already");
   command.flag("--force", &options->force,
-               "write the file even where Onward can't train it itself, and say so");
-  command.flag("--json", &options->json, "print the decisions as JSON");
-  command.flag("--full", &options->full, "never shorten long lists");
+               "write the file even if it has operators that Onward cannot train");
+  command.flag("--json", &options->json, "print what is trained, and why, as JSON");
+  command.flag("--full", &options->full, "do not shorten long lists");
   command.footer(
-      "Says of each tensor whether it is trained, and why.\n"
-      "Example: onward prepare model.onnx -o training.onnx --loss softmax_cross_entropy "
-      "--optimizer adam --lr 1e-3");
+      "Prints for each tensor whether it is trained, and why. Optimizer settings that are left "
+      "out\n"
+      "have the framework's defaults.\n"
+      "Example: onward prepare model.onnx -o training.onnx --loss softmax_cross_entropy --lr 1e-3");
   command.run([options] { run_prepare(*options); });
 }
 

@@ -37,7 +37,7 @@ Arrays read_inputs(const RunArguments& options) {
     if (equals == std::string::npos && text.ends_with(".npz")) {
       for (auto& [name, tensor] : read_npz(text)) add(name, std::move(tensor));
     } else if (equals == std::string::npos || equals == 0) {
-      throw Error(fmt::format("--input takes NAME=FILE.npy or FILE.npz, not '{}'", text));
+      throw Error(fmt::format("--input expects NAME=FILE.npy or FILE.npz, not '{}'", text));
     } else {
       add(text.substr(0, equals), read_npy(text.substr(equals + 1)));
     }
@@ -53,7 +53,8 @@ TensorMap inputs_from(const Arrays& arrays, const std::vector<InputSlot>& slots)
     if (slot == slots.end()) {
       std::vector<std::string> names;
       for (const InputSlot& each : slots) names.push_back("'" + each.name + "'");
-      throw Error(fmt::format("there is no input '{}', only {}", name, fmt::join(names, ", ")));
+      throw Error(
+          fmt::format("the model has no input '{}', only {}", name, fmt::join(names, ", ")));
     }
     try {
       inputs.emplace(name, fitted(array, slot->type));
@@ -64,7 +65,7 @@ TensorMap inputs_from(const Arrays& arrays, const std::vector<InputSlot>& slots)
   }
   for (const InputSlot& slot : slots) {
     if (!slot.optional && !inputs.contains(slot.name)) {
-      throw Error(fmt::format("input '{}' {} is not given: --input {}=FILE.npy", slot.name,
+      throw Error(fmt::format("input '{}' {} is missing: give --input {}=FILE.npy", slot.name,
                               to_string(slot.type), slot.name));
     }
   }
@@ -81,7 +82,8 @@ std::string file_name(const std::string& name) {
     file += is_plain ? std::string(1, letter)
                      : fmt::format("%{:02X}", static_cast<unsigned char>(letter));
   }
-  if (file.size() > kLongest) throw Error(fmt::format("'{}' is too long for a file", name));
+  if (file.size() > kLongest)
+    throw Error(fmt::format("the name '{}' is too long for a file name", name));
   return file + ".npy";
 }
 
@@ -93,7 +95,7 @@ void write(const TensorMap& outputs, const fs::path& where) {
   std::error_code failure;
   fs::create_directories(where, failure);
   if (failure) {
-    throw Error(fmt::format("folder '{}' can't be made: {}", where.string(), failure.message()));
+    throw Error(fmt::format("cannot create folder '{}': {}", where.string(), failure.message()));
   }
   for (const auto& [name, tensor] : outputs) write_npy(tensor, where / file_name(name));
 }
@@ -133,7 +135,7 @@ TensorMap step(Trainer& trainer, const TensorMap& inputs, std::span<const size_t
 }
 
 void run_model(const RunArguments& options) {
-  if (!options.training && options.info >= 0) throw Error("--info takes --training");
+  if (!options.training && options.info >= 0) throw Error("--info needs --training");
   if (options.output.ends_with(".npz")) require_writable(options.output);
   Model model = load(options.model);
   if (options.training && model.training.empty()) {
@@ -154,19 +156,16 @@ void run_model(const RunArguments& options) {
 
 void add_run(CommandLine& line) {
   auto options = std::make_shared<RunArguments>();
-  Command command = line.command("run", "Run a model once: its inference, or one training step");
+  Command command = line.command("run", "Run a model once: inference, or one training step");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
-  command
-      .option("--input", &options->inputs,
-              "the array for an input; or an .npz file with several of them")
+  command.option("--input", &options->inputs, "array for an input, or an .npz file with several")
       .value_name("NAME=FILE.npy");
   command.flag("--training", &options->training,
-               "run one training step; the model's file stays as it is");
-  command.option("--info", &options->info, "only this training info; -1: all, in order")
-      .at_least(-1);
-  command.option("--seed", &options->seed, "of random nodes").at_least(0);
+               "run one training step; the model file is not changed");
+  add_info(command, &options->info);
+  command.option("--seed", &options->seed, "random seed for operators such as Dropout").at_least(0);
   command.option("-o,--output", &options->output,
-                 "where to write the outputs: a folder of .npy files, or an .npz file");
+                 "where to write the outputs: an .npz file, or a folder for .npy files");
   command.footer("Example: onward run model.onnx --input x=x.npy -o outputs");
   command.run([options] { run_model(*options); });
 }

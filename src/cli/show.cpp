@@ -10,6 +10,7 @@
 #include "format/load.h"
 #include "infer/infer.h"
 #include "ir/utf8.h"
+#include "recipe/recipe.h"
 
 namespace onward::cli {
 namespace {
@@ -138,10 +139,29 @@ void print_optimizer(const Json& optimizer) {
   fmt::print("  optimizer  {}\n", printable(line));
 }
 
+/// "adam as in PyTorch: lr = 0.001, beta1 = 0.9"
+std::string recipe_text(const Json& recipe) {
+  const std::string formula = recipe["formula"];
+  const std::string_view framework = formula == "torch"   ? "PyTorch"
+                                     : formula == "keras" ? "Keras"
+                                                          : "ONNX";
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : recipe["settings"].items()) {
+    settings.push_back(fmt::format("{} = {}", name, text_of(value)));
+  }
+  return fmt::format("{} as in {}: {}", recipe["optimizer"].get<std::string>(), framework,
+                     fmt::join(settings, ", "));
+}
+
 void print_training_info(Printer& out, const Json& info, size_t index) {
-  out.heading(fmt::format("training info {}", index));
+  out.heading(fmt::format("training info {} (one training step)", index));
+  const Json& recipe = info["recipe"];
+  const bool has_named_loss = !recipe.is_null() && recipe["loss"] != kCustomLoss;
   for (const Json& loss : info["losses"]) {
-    fmt::print("  loss       {}\n", printable(loss.get<std::string>()));
+    const std::string kind = has_named_loss ? fmt::format(" ({}, {})", text_of(recipe["loss"]),
+                                                          text_of(recipe["reduction"]))
+                                            : "";
+    fmt::print("  loss       {}{}\n", printable(loss.get<std::string>()), kind);
   }
   if (!info["gradients"].empty()) {
     std::vector<std::vector<std::string>> rows;
@@ -155,7 +175,9 @@ void print_training_info(Printer& out, const Json& info, size_t index) {
   }
   for (const Json& optimizer : info["optimizers"]) print_optimizer(optimizer);
   if (info["optimizers"].empty() && !info["gradients"].empty()) {
-    fmt::print("  optimizer  in plain operators, see the step below\n");
+    fmt::print("  optimizer  {}\n", recipe.is_null()
+                                        ? "custom, written in the operators of the step below"
+                                        : recipe_text(recipe));
   }
   print_bindings(out, "after the step", info["update_bindings"]);
   print_bindings(out, "initialization", info["initialization_bindings"]);
@@ -182,7 +204,7 @@ void print_text(const ShowArguments& options, const Json& json) {
              printable(opsets));
   if (json["form"] != "standard") fmt::print("form: {}\n", json["form"].get<std::string>());
   const std::string producer = json["producer"];
-  if (!producer.empty()) fmt::print("made by {}\n", printable(producer));
+  if (!producer.empty()) fmt::print("producer: {}\n", printable(producer));
   print_values(out, "inputs", json["inputs"]);
   print_values(out, "outputs", json["outputs"]);
   print_initializers(out, "parameters", json["parameters"]);
@@ -216,10 +238,11 @@ void run_show(const ShowArguments& options) {
 
 void add_show(CommandLine& line) {
   auto options = std::make_shared<ShowArguments>();
-  Command command = line.command("show", "Say what a model is: parameters, state, training infos");
+  Command command =
+      line.command("show", "Show what is in a model: parameters, state, loss, optimizer");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
-  command.flag("--json", &options->json, "print it as JSON");
-  command.flag("--full", &options->full, "never shorten long lists");
+  command.flag("--json", &options->json, "print the description as JSON");
+  command.flag("--full", &options->full, "do not shorten long lists");
   command.footer("Example: onward show model.onnx");
   command.run([options] { run_show(*options); });
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kInterrupted = static_cast<ExitCode>(130);  // what shells give for Ctrl-C
 
-/// The command that goes on after an interruption.
+/// The command that resumes after an interruption.
 std::string resume_command(const TrainArguments& options) {
   std::vector<std::string> words = {"onward",     "train", options.model, "--data",
                                     options.data, "-o",    options.output};
@@ -58,13 +58,15 @@ void require_whole_batches(const Feeds& feeds, const LoopState& loop) {
   const int64_t rest = feeds.size() % loop.batch;
   const int64_t of_a_step = examples_a_step(loop);
   if (loop.drop_last && feeds.size() < of_a_step) {
-    throw Error(fmt::format("{} examples do not fill one step of {}", feeds.size(), of_a_step));
+    throw Error(
+        fmt::format("--drop-last leaves nothing: a step takes {1} examples, the data has {0}",
+                    feeds.size(), of_a_step));
   }
   if (feeds.fixed_batch() && rest != 0 && !loop.drop_last) {
-    throw Error(
-        fmt::format("the last batch would have {} examples, but the model takes {}: give "
-                    "--drop-last to leave it out",
-                    rest, loop.batch));
+    throw Error(fmt::format(
+        "the last batch would have {} examples, but the model's batch size is fixed at {}; "
+        "give --drop-last to skip it",
+        rest, loop.batch));
   }
 }
 
@@ -76,8 +78,10 @@ std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& t
   auto evaluator = std::make_shared<Evaluator>(trainer.model(), loop.infos, data, names);
   auto feeds = std::make_shared<Feeds>(std::move(data), evaluator->inputs(), names);
   if (feeds->fixed_batch() && feeds->size() % loop.batch != 0) {
-    throw Error(fmt::format("the {} examples of '{}' do not fill batches of {}", feeds->size(),
-                            options.evaluation, loop.batch));
+    throw Error(
+        fmt::format("the model has a fixed batch size of {2}, which does not divide the {0} "
+                    "examples of '{1}'",
+                    feeds->size(), options.evaluation, loop.batch));
   }
   return [evaluator, feeds, &trainer, &report, batch = loop.batch] {
     return evaluator->run(*feeds, batch, trainer.state(),
@@ -100,7 +104,7 @@ void run_train(const TrainArguments& options) {
   require_whole_batches(feeds, loop);
   if (resumed && loop.data != feeds.data().fingerprint()) {
     throw Error(
-        fmt::format("'{}' is not the data that the checkpoint was made with", options.data));
+        fmt::format("'{}' differs from the data that the checkpoint was trained on", options.data));
   }
   loop.model = model_fingerprint(model);
   if (!resumed) loop.settings = kept_state(model);
@@ -116,9 +120,10 @@ void run_train(const TrainArguments& options) {
                    .only_metrics = true});
   const Threads threads(trainer.threads());  // for the evaluation
   if (resumed && trainer.threads() != loop.threads) {
-    fmt::print(stderr,
-               "the checkpoint was made with {} threads: with {} sums may round otherwise\n",
-               loop.threads, trainer.threads());
+    fmt::print(
+        stderr,
+        "warning: the checkpoint was made with {} threads; with {} the last digits may differ\n",
+        loop.threads, trainer.threads());
   }
   loop.threads = trainer.threads();
   if (options.initialize) trainer.initialize();
@@ -171,52 +176,58 @@ void run_train(const TrainArguments& options) {
 void add_train(CommandLine& line) {
   auto options = std::make_shared<TrainArguments>();
   Command command = line.command("train", "Train a model on a dataset");
-  command.positional("MODEL", &options->model, "a training file (.onnx or .onnxtxt)").required();
+  command
+      .positional("MODEL", &options->model,
+                  "a training model, as `onward prepare` writes it (.onnx or .onnxtxt)")
+      .required();
   command
       .option("--data", &options->data,
-              "an .npz file, a folder of .npy files, or mnist:FOLDER; arrays are named as the "
-              "model's inputs")
+              "an .npz file, a folder of .npy files, or mnist:FOLDER; arrays are matched to the "
+              "model's inputs by name")
       .required();
   command.option("-o,--output", &options->output, "the trained model to write").required();
   options->epochs_argument =
-      command.option("--epochs", &options->epochs, "passes over the data").at_least(1);
-  command.option("--steps", &options->steps, "end after this many steps; 0: after the epochs")
-      .at_least(0);
+      command.option("--epochs", &options->epochs, "passes over the dataset").at_least(1);
+  command.option("--steps", &options->steps, "stop after this many steps")
+      .at_least(0)
+      .default_name("no limit");
   options->batch_argument =
-      command.option("--batch", &options->batch, "examples of a batch").at_least(1);
+      command.option("--batch-size", &options->batch, "examples per batch").at_least(1);
+  command.former_name("--batch", "--batch-size");
   options->accumulate_argument =
       command
           .option("--accumulate", &options->accumulate,
-                  "batches of a step, each of which counts alike: their gradients are averaged")
+                  "gradient accumulation: batches per step, whose gradients are averaged")
           .at_least(1);
   command.flag("--drop-last", &options->drop_last,
-               "leave out what does not fill a batch at the end of an epoch");
-  command.option("--eval", &options->evaluation, "data to evaluate on after each epoch");
-  command.option("--feed", &options->feeds, "take another array for an input")
+               "drop the last batch of an epoch if it is incomplete");
+  command.option("--eval", &options->evaluation, "held-out data to evaluate on after each epoch");
+  command.option("--feed", &options->feeds, "feed an input from an array of another name")
       .value_name("INPUT=ARRAY");
-  const Argument checkpoint = command.option("--checkpoint", &options->checkpoint,
-                                             "a folder to keep the newest checkpoint in");
-  command
-      .option("--checkpoint-every", &options->checkpoint_every,
-              "steps between checkpoints; 0: one after each epoch")
+  const Argument checkpoint =
+      command.option("--checkpoint", &options->checkpoint, "folder for the latest checkpoint");
+  command.option("--checkpoint-every", &options->checkpoint_every, "steps between checkpoints")
       .at_least(0)
+      .default_name("one per epoch")
       .needs(checkpoint);
-  command.flag("--resume", &options->resume, "go on from the checkpoint, bit for bit");
+  command.flag("--resume", &options->resume, "continue from the checkpoint, bit for bit");
   options->seed_argument =
-      command.option("--seed", &options->seed, "of the order of the examples, and of random nodes")
+      command
+          .option("--seed", &options->seed,
+                  "random seed for shuffling and for random operators such as Dropout")
           .at_least(0);
-  command.option("--threads", &options->threads, "0: as many as the machine has").at_least(0);
-  options->info_argument =
-      command.option("--info", &options->info, "only this training info; -1: all, in order")
-          .at_least(-1);
+  add_threads(command, &options->threads);
+  options->info_argument = add_info(command, &options->info);
   command.flag("--initialize", &options->initialize,
-               "first run the model's initialization, which undoes what was learned");
-  command.flag("--inference", &options->inference, "write the model without its training part");
-  command.flag("--json", &options->json, "print what happens as lines of JSON");
+               "run the model's initialization first, which resets all parameters");
+  command.flag("--inference", &options->inference,
+               "write an inference model, without loss and optimizer");
+  command.flag("--json", &options->json, "log progress as JSON, one object per line");
   command.flag("--explain", &options->explain,
-               "say in the end, on stderr, which kernel took which part of a step, and why");
+               "after training, list on stderr which kernel ran each part of a step, and why");
   command.footer(
-      "Ctrl-C saves a checkpoint and says how to go on; a second one ends at once.\n"
+      "Ctrl-C saves a checkpoint and prints the command that resumes; a second Ctrl-C quits at "
+      "once.\n"
       "Example: onward train model.onnx --data train.npz --eval test.npz --epochs 3 -o "
       "trained.onnx");
   command.run([options] { run_train(*options); });

@@ -55,14 +55,14 @@ Rescue::Rescue(const TrainArguments& options, Trainer& trainer, LoopState& loop,
 std::string Rescue::run(Failed failed) {
   try {
     if (!has_good_state()) {
-      say("nothing is written");
+      say("nothing was written");
     } else if (failed == Failed::output) {
       write_without_output();
     } else {
       write();
     }
   } catch (const std::exception& failure) {
-    say(fmt::format("what was learned could not be written: {}", failure.what()));
+    say(fmt::format("the trained state could not be written: {}", failure.what()));
   }
   return report_;
 }
@@ -81,7 +81,7 @@ void Rescue::write_without_output() {
     say(fmt::format("the model after step {} is in '{}'", loop_.step,
                     checkpoints_.file().string()));
   } else if (is_device(options_.output)) {  // beside which nobody looks for a folder
-    say("what was learned is lost");
+    say("the trained state is lost");
   } else {
     write_checkpoint();
   }
@@ -112,7 +112,7 @@ bool Rescue::try_to_write(const std::string& file, const std::function<void()>& 
   try {
     write();
   } catch (const std::exception& failure) {
-    say(fmt::format("what was learned could not be written to '{}': {}", file, failure.what()));
+    say(fmt::format("the trained state could not be written to '{}': {}", file, failure.what()));
     return false;
   }
   say(fmt::format("the model after step {} is in '{}'", loop_.step, file));

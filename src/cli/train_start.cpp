@@ -16,27 +16,25 @@ void require_same(const TrainArguments& options, const LoopState& saved) {
   const auto compare = [](const char* option, const std::optional<Argument>& argument, auto given,
                           auto before) {
     if (!argument || !argument->given() || given == before) return;
-    throw Error(
-        fmt::format("the checkpoint was made with {} {}: going on with {} would not be the "
-                    "same training; leave {} out",
-                    option, before, given, option));
+    throw Error(fmt::format("the checkpoint was made with {} {}, not {}: omit {} to resume", option,
+                            before, given, option));
   };
-  compare("--batch", options.batch_argument, options.batch, saved.batch);
+  compare("--batch-size", options.batch_argument, options.batch, saved.batch);
   compare("--accumulate", options.accumulate_argument, options.accumulate, saved.accumulate);
   compare("--seed", options.seed_argument, static_cast<uint64_t>(options.seed), saved.seed);
   if (options.info_argument->given() &&
       saved.infos != std::vector<size_t>{static_cast<size_t>(options.info)}) {
-    throw Error("the checkpoint was made with another --info: leave it out");
+    throw Error("the checkpoint was made with another --info: omit it to resume");
   }
   if (options.drop_last && !saved.drop_last) {
-    throw Error("the checkpoint was made without --drop-last: leave it out");
+    throw Error("the checkpoint was made without --drop-last: omit it to resume");
   }
   if (options.initialize) {
-    throw Error("--initialize would undo what the checkpoint holds: leave it or --resume out");
+    throw Error("--initialize would reset what the checkpoint holds: omit it, or --resume");
   }
   if (!options.feeds.empty() && saved.arrays &&
       !std::ranges::equal(array_names(options.feeds), *saved.arrays)) {
-    throw Error("the checkpoint was made with another --feed: leave it out");
+    throw Error("the checkpoint was made with another --feed: omit it to resume");
   }
 }
 
@@ -45,8 +43,8 @@ void require_not_beyond(const TrainArguments& options, const LoopState& saved) {
   const auto epochs = saved.epoch + (saved.position > 0 ? 1 : 0);
   const auto require_more = [&](const char* option, int64_t given, uint64_t least) {
     throw Error(
-        fmt::format("the checkpoint in '{}' was made after step {}, in epoch {}: {} {} is less; "
-                    "give at least {} {}, or --checkpoint another folder to start anew",
+        fmt::format("the checkpoint in '{}' is at step {}, in epoch {}, beyond {} {}; give at "
+                    "least {} {}, or another --checkpoint folder to start over",
                     options.checkpoint_folder(), saved.step, std::max<uint64_t>(epochs, 1), option,
                     given, option, least));
   };
@@ -73,9 +71,9 @@ void require_same_settings(const TrainArguments& options, const Model& model,
     const auto before = saved.loop.settings->find(name);
     if (before == saved.loop.settings->end() || before->second == checksum) continue;
     throw Error(
-        fmt::format("'{}' is {} in '{}', but the training that the checkpoint in '{}' is of began "
-                    "with another value and is at {} now; give the model that it began with, or "
-                    "--checkpoint another folder to start anew",
+        fmt::format("'{}' is {} in '{}', but the training in checkpoint '{}' started with another "
+                    "value and is at {} now; give the model that it started with, or another "
+                    "--checkpoint folder to start over",
                     name, element_of(model, name), options.model, options.checkpoint_folder(),
                     element_of(saved.model, name)));
   }
@@ -86,9 +84,9 @@ void require_same_model(const TrainArguments& options, const Model& model,
   const uint32_t before = saved.loop.model ? *saved.loop.model : model_fingerprint(saved.model);
   if (model_fingerprint(model) == before) return;
   throw Error(
-      fmt::format("the checkpoint in '{}' is of another model than '{}': its graphs, constants or "
-                  "the settings of its optimizer differ; give the model that the training began "
-                  "with, or --checkpoint another folder",
+      fmt::format("the checkpoint in '{}' belongs to another model than '{}': graphs, constants or "
+                  "optimizer settings differ; give the model that the training started with, or "
+                  "another --checkpoint folder",
                   options.checkpoint_folder(), options.model));
 }
 
@@ -111,21 +109,23 @@ Start start(const TrainArguments& options, const CheckpointFolder& checkpoints) 
   if (checkpoints.has_checkpoint()) {
     if (!options.resume) {
       throw Error(
-          fmt::format("'{}' holds a checkpoint: --resume goes on from it; to start anew, "
-                      "remove it or give --checkpoint another folder",
+          fmt::format("'{}' holds a checkpoint: continue from it with --resume; to start over, "
+                      "remove it or choose another --checkpoint folder",
                       options.checkpoint_folder()));
     }
     found = checkpoints.load();
     require_same(options, found->loop);
     require_not_beyond(options, found->loop);
   } else if (options.resume) {
-    fmt::print(stderr, "there is no checkpoint in '{}' yet: starting from '{}'\n",
+    fmt::print(stderr, "no checkpoint in '{}' yet: starting from '{}'\n",
                options.checkpoint_folder(), options.model);
   }
   Start start{load(options.model), std::nullopt};
   if (start.model.training.empty()) {
     throw Error(
-        fmt::format("'{}' has no training info: `onward prepare` gives it one", options.model));
+        fmt::format("'{}' is an inference model: it has no training info (loss, gradients, "
+                    "optimizer); add one with `onward prepare`",
+                    options.model));
   }
   if (found) {
     require_same_model(options, start.model, *found);

@@ -13,7 +13,7 @@ ArrayNames array_names(const std::vector<std::string>& feeds) {
   for (const std::string& feed : feeds) {
     const size_t equals = feed.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == feed.size()) {
-      throw Error(fmt::format("--feed takes INPUT=ARRAY, not '{}'", feed));
+      throw Error(fmt::format("--feed expects INPUT=ARRAY, not '{}'", feed));
     }
     names[feed.substr(0, equals)] = feed.substr(equals + 1);
   }
@@ -22,19 +22,35 @@ ArrayNames array_names(const std::vector<std::string>& feeds) {
 
 std::vector<size_t> infos_of(const Model& model, int64_t info) {
   if (info >= static_cast<int64_t>(model.training.size())) {
-    throw Error(
-        fmt::format("there is no training info {}: the model has {}", info, model.training.size()));
+    throw Error(fmt::format("the model has no training info {}: it holds {}, counted from 0", info,
+                            model.training.size()));
   }
   std::vector<size_t> infos(info < 0 ? model.training.size() : 1);
   std::iota(infos.begin(), infos.end(), info < 0 ? 0 : static_cast<size_t>(info));
   return infos;
 }
 
+Argument add_threads(Command& command, int64_t* threads) {
+  return command.option("--threads", threads, "CPU threads")
+      .at_least(0)
+      .default_name("one per core");
+}
+
+Argument add_info(Command& command, int64_t* info) {
+  return command
+      .option("--info", info,
+              "which training info to use, by number (a loss with its optimizer; `onward show` "
+              "lists them)")
+      .at_least(-1)
+      .default_name("all, in order");
+}
+
 int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given) {
   const auto fixed = feeds.fixed_batch();
   if (!fixed) return given;
   if (argument.given() && given != *fixed) {
-    throw Error(fmt::format("the model takes batches of {} only, not of {}", *fixed, given));
+    throw Error(fmt::format("the model's batch size is fixed at {}: --batch-size {} does not fit",
+                            *fixed, given));
   }
   return *fixed;
 }

@@ -16,6 +16,10 @@ ArrayNames array_names(const std::vector<std::string>& feeds);
 /// All training infos of a model, or only the one asked for (-1 asks for none in particular).
 std::vector<size_t> infos_of(const Model& model, int64_t info);
 
+// The options that they share.
+Argument add_threads(Command& command, int64_t* threads);
+Argument add_info(Command& command, int64_t* info);
+
 /// How many examples go into a batch: what the user says, or the model where it takes only one
 /// size.
 int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given);

@@ -12,7 +12,7 @@
 namespace onward::cli {
 
 void add_version(CommandLine& line) {
-  Command command = line.command("version", "Show the version, and what the program is made of");
+  Command command = line.command("version", "Show version, commit, CPU features and libraries");
   command.footer("Example:\n  onward version");
   command.run([] {
     fmt::print("onward {}{}\n", kVersion,
@@ -21,8 +21,8 @@ void add_version(CommandLine& line) {
     for (const auto& [name, version] : libraries()) parts.push_back(name + " " + version);
     fmt::print("libraries: {}\n", fmt::join(parts, ", "));
     const std::vector<std::string> features = processor_features();
-    fmt::print("processor: {} threads, {}\n", std::thread::hardware_concurrency(),
-               features.empty() ? "none of avx2, fma, avx512f"
+    fmt::print("CPU: {} threads, {}\n", std::thread::hardware_concurrency(),
+               features.empty() ? "without avx2, fma and avx512f"
                                 : fmt::format("{}", fmt::join(features, ", ")));
   });
 }

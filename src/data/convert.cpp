@@ -152,10 +152,10 @@ std::string element_text(const Tensor& tensor, int64_t index) {
 
 /// What to do about an element that would change.
 std::string advice(DType from, DType to) {
-  if (is_float(from) && !is_float(to)) return "pass whole numbers, such as the indices of classes";
+  if (is_float(from) && !is_float(to)) return "pass integers, such as class indices";
   if (is_float(from)) return "scale the data, or compute in a wider type";
-  if (is_float(to)) return "pass floats to have it rounded";
-  return "pass numbers that fit";
+  if (is_float(to)) return "pass floats to allow rounding";
+  return "pass values in range";
 }
 
 bool can_convert(DType from, DType to) {
@@ -177,12 +177,12 @@ std::optional<std::string> conversion_problem(const Tensor& tensor, DType to) {
   const DType from = tensor.dtype();
   if (converts_exactly(from, to)) return std::nullopt;
   if (!can_convert(from, to)) {
-    return fmt::format("{} does not become {}: pass an array of {}", name(from), name(to),
+    return fmt::format("{} is not converted to {}: pass an array of {}", name(from), name(to),
                        name(to));
   }
   const auto lost = first_lost(tensor, to);
   if (!lost) return std::nullopt;
-  return fmt::format("element {} is {}, which {} can't hold: {}", *lost,
+  return fmt::format("element {} is {}, which {} cannot represent: {}", *lost,
                      element_text(tensor, *lost), name(to), advice(from, to));
 }
 

@@ -25,7 +25,7 @@ Arrays read_folder(const fs::path& folder) {
     arrays.emplace(entry.path().stem().string(), read_npy(entry.path()));
   }
   if (failure) {
-    throw Error(fmt::format("folder '{}' can't be read: {}", folder.string(), failure.message()));
+    throw Error(fmt::format("cannot read folder '{}': {}", folder.string(), failure.message()));
   }
   if (arrays.empty()) throw Error(fmt::format("folder '{}' has no .npy files", folder.string()));
   return arrays;
@@ -44,14 +44,15 @@ Arrays read_arrays(const std::string& where) {
   }
   const fs::path path = where;
   std::error_code failure;
-  if (!fs::exists(path, failure)) throw Error(fmt::format("there is no data '{}'", where));
+  if (!fs::exists(path, failure))
+    throw Error(fmt::format("there is no file or folder '{}'", where));
   if (fs::is_directory(path, failure)) return read_folder(path);
   if (path.extension() == ".npz") return read_npz(path);
   if (path.extension() == ".npy") return {{path.stem().string(), read_npy(path)}};
-  throw Error(
-      fmt::format("'{}' is no data that can be read: give an .npz file, a folder of .npy files, or "
-                  "mnist:FOLDER",
-                  where));
+  throw Error(fmt::format(
+      "'{}' is not in a supported format: give an .npz file, a folder of .npy files, or "
+      "mnist:FOLDER",
+      where));
 }
 
 /// Copies bytes that may lie in a mapped file, which somebody may have cut.
@@ -115,7 +116,7 @@ Dataset::Dataset(Arrays arrays) : arrays_(std::move(arrays)) {
     first = &name;
     size_ = array.dims()[0];
   }
-  if (!first) throw Error("the data has no array with a first dimension to count examples by");
+  if (!first) throw Error("the data has no array whose first dimension could count the examples");
   if (size_ == 0) throw Error("the data has no examples");
 }
 

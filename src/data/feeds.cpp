@@ -49,7 +49,7 @@ Feeds::Feeds(Dataset data, const std::vector<InputSlot>& inputs, const ArrayName
   };
   for (const auto& [input, array] : names) {
     if (std::ranges::find(inputs, input, &InputSlot::name) == inputs.end()) {
-      report(fmt::format("there is no input '{}' to take array '{}'", input, array));
+      report(fmt::format("--feed: the model has no input '{}' for array '{}'", input, array));
     }
   }
   for (const InputSlot& slot : inputs) {
@@ -67,11 +67,11 @@ std::optional<std::string> Feeds::add(const InputSlot& slot, const ArrayNames& n
   if (found == data_.arrays().end()) {
     if (slot.optional && renamed == names.end()) return std::nullopt;
     return fmt::format(
-        "there is no array '{}' for input '{}' {}: name it so, or give --feed {}=NAME", name,
-        slot.name, to_string(slot.type), slot.name);
+        "there is no array '{}' for input '{}' {}: name the array so, or give --feed {}=ARRAY",
+        name, slot.name, to_string(slot.type), slot.name);
   }
   const Tensor& whole = found->second;
-  if (!slot.type.is_tensor()) return fmt::format("input '{}' is no tensor", slot.name);
+  if (!slot.type.is_tensor()) return fmt::format("input '{}' is not a tensor", slot.name);
   const Tensor array = with_fitting_rank(whole, slot.type);
   Type type = type_of_batches(array);
   type.dtype = slot.type.dtype;
@@ -91,8 +91,8 @@ std::optional<std::string> Feeds::add(const InputSlot& slot, const ArrayNames& n
 
 std::optional<std::string> Feeds::fix_batch(const InputSlot& slot, int64_t size) {
   if (fixed_batch_.value_or(size) != size) {
-    return fmt::format("input '{}' takes batches of {}, another one batches of {}", slot.name, size,
-                       *fixed_batch_);
+    return fmt::format("input '{}' has a fixed batch size of {}, another input of {}", slot.name,
+                       size, *fixed_batch_);
   }
   fixed_batch_ = size;
   return std::nullopt;

@@ -64,20 +64,21 @@ Tensor scaled(const Tensor& images) {
 Tensor parse_idx(Bytes file) {
   constexpr size_t kMark = 4;
   const auto at = [&](size_t i) { return std::to_integer<int64_t>(file[i]); };
-  if (file.size() < kMark || at(0) != 0 || at(1) != 0) throw Error("it is no IDX file");
+  if (file.size() < kMark || at(0) != 0 || at(1) != 0) throw Error("it is not an IDX file");
   if (at(2) != kUnsignedBytes) {
-    throw Error(fmt::format("its element type {} is not read: only unsigned bytes are", at(2)));
+    throw Error(
+        fmt::format("its element type {} is not supported: only unsigned bytes are", at(2)));
   }
   const auto rank = static_cast<size_t>(at(3));
   const size_t header = kMark + 4 * rank;
-  if (file.size() < header) throw Error("it is cut off");
+  if (file.size() < header) throw Error("it is truncated");
   std::vector<int64_t> dims;
   for (size_t i = kMark; i < header; i += 4) {
     dims.push_back(at(i) << 24 | at(i + 1) << 16 | at(i + 2) << 8 | at(i + 3));
   }
   const Bytes data = file.subspan(header);
   if (checked_element_count(dims) != static_cast<int64_t>(data.size())) {
-    throw Error(fmt::format("it holds {} bytes of elements, but its header says {}", data.size(),
+    throw Error(fmt::format("it holds {} bytes of elements, but its header announces {}", data.size(),
                             to_string(dims)));
   }
   return Tensor::from_bytes(

@@ -48,7 +48,7 @@ std::shared_ptr<std::string> in_row_major_order(Bytes data, const NpyHeader& hea
 
 void append_utf8(std::string& text, uint32_t point) {
   if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) {
-    throw Error(fmt::format("it has text with U+{:X}, which is no character", point));
+    throw Error(fmt::format("it has text with U+{:X}, which is not a character", point));
   }
   const auto add = [&](uint32_t byte) { text += static_cast<char>(byte); };
   if (point < 0x80) return add(point);
@@ -96,7 +96,7 @@ void require_truth_values(Bytes data) {
   for (const std::byte each : data) {
     if (std::to_integer<int>(each) > 1) {
       throw Error(
-          fmt::format("it has a bool that is neither 0 nor 1 but {}", std::to_integer<int>(each)));
+          fmt::format("it has a bool that is {}, neither 0 nor 1", std::to_integer<int>(each)));
     }
   }
 }

@@ -157,11 +157,11 @@ size_t number_at(std::span<const std::byte> bytes, size_t offset, size_t width) 
 NpyHeader parse_npy_header(std::span<const std::byte> file) {
   constexpr size_t kShortest = 12;  // magic, version, length
   if (file.size() < kShortest || std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0) {
-    throw Error("it is no .npy array");
+    throw Error("it is not an .npy array");
   }
   const int version = std::to_integer<int>(file[6]);
   if (version < 1 || version > 3)
-    throw Error(fmt::format("its .npy version {} is unknown", version));
+    throw Error(fmt::format("its .npy version {} is not supported", version));
   const size_t length_width = version == 1 ? 2 : 4;
   const size_t length = number_at(file, 8, length_width);
   NpyHeader header;

@@ -20,10 +20,10 @@ Arrays parse_npz(std::span<const std::byte> archive, const std::shared_ptr<const
   Arrays arrays;
   for (const ZipEntry& entry : zip_entries(archive)) {
     try {
-      if (!entry.name.ends_with(kSuffix)) throw Error("it is no .npy array");
+      if (!entry.name.ends_with(kSuffix)) throw Error("it is not an .npy array");
       const ZipBytes content = read_zip_entry(archive, entry);
       const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
-      if (arrays.contains(name)) throw Error("there are two of that name");
+      if (arrays.contains(name)) throw Error("two arrays have this name");
       arrays.emplace(name, parse_npy(content.bytes, content.owner ? content.owner : owner));
     } catch (Error& error) {
       error.add_context(fmt::format("in entry '{}'", printable(entry.name)));

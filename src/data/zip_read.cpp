@@ -14,7 +14,7 @@ namespace {
 using namespace zip;
 using Bytes = std::span<const std::byte>;
 
-[[noreturn]] void damaged() { throw Error("it is no zip archive, or a damaged one"); }
+[[noreturn]] void damaged() { throw Error("it is not a zip archive, or damaged"); }
 
 /// A part of the archive; throws Error where it leaves it.
 Bytes part(Bytes archive, uint64_t offset, uint64_t size) {
@@ -137,10 +137,10 @@ ZipBytes read_zip_entry(Bytes archive, const ZipEntry& entry) {
     auto bytes = std::make_shared<const std::string>(inflate_raw(packed, entry.size));
     result = {std::as_bytes(std::span(*bytes)), bytes};
   } else {
-    throw Error(fmt::format("its compression method {} is not read: save it with numpy.savez",
+    throw Error(fmt::format("its compression method {} is not supported: save it with numpy.savez",
                             entry.method));
   }
-  if (crc32_of(result.bytes) != entry.crc) throw Error("its checksum is wrong");
+  if (crc32_of(result.bytes) != entry.crc) throw Error("its checksum does not match");
   return result;
 }
 

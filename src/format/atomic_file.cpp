@@ -118,13 +118,13 @@ void require_writable(const fs::path& file) {
   std::error_code failure;
   const fs::file_status status = fs::status(target, failure);
   if (fs::is_directory(status)) throw Error(fmt::format("'{}' is a folder", file.string()));
-  if (!target.has_filename()) throw Error(fmt::format("'{}' names no file", file.string()));
+  if (!target.has_filename()) throw Error(fmt::format("'{}' is not a file name", file.string()));
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     if (::access(target.c_str(), W_OK) != 0) fail("can't write", target);
     return;
   }
   if (!fs::exists(parent_of(target), failure)) {
-    throw Error(fmt::format("'{}' can't be written: folder '{}' does not exist", file.string(),
+    throw Error(fmt::format("cannot write '{}': folder '{}' does not exist", file.string(),
                             parent_of(target).string()));
   }
   const Unfinished unfinished(target);

@@ -72,7 +72,7 @@ GraphBuilder::GraphBuilder(const onnx::ModelProto& model, TensorOrigin origin, P
     if (!functions_.emplace(key, &function).second) {
       problems.add({.rule = "function-twice",
                     .where = where,
-                    .message = "the file holds two functions of this name"});
+                    .message = "the model has two functions of this name"});
     }
     function_opsets_[&function] = read_opsets(function.opset_import(), where, problems);
   }
@@ -114,7 +114,7 @@ Type GraphBuilder::read_type(const onnx::ValueInfoProto& info, const Context& co
   try {
     if (const auto dim = negative_dim(info.type())) {
       report("shape", context, info.name(),
-             fmt::format("dimension {} is declared: taken for one that is not known", *dim),
+             fmt::format("a negative dimension ({}) is declared: treated as unknown", *dim),
              nullptr, Severity::warning);
     }
     return type_from_proto(info.type());
@@ -194,7 +194,7 @@ void GraphBuilder::add_initializer(const std::string& name, Initializer data,
     if (top_level && !context.in_training &&
         model_.ir_version() < kFirstVersionWithFreeInitializers) {
       report("initializer-input", context, name,
-             fmt::format("IR version {} wants every initializer to be a graph input too",
+             fmt::format("IR version {} requires every initializer to be a graph input too",
                          model_.ir_version()));
     }
     scope.define(name, graph.add_initializer(context.prefix + name, std::move(data)));
@@ -264,7 +264,7 @@ void GraphBuilder::add_outputs(const onnx::GraphProto& proto, const Context& con
     Value* value = may_be_outer ? scope.find(info.name()) : scope.find_here(info.name());
     if (!value) {
       report("output", context, info.name(),
-             "no node, input or initializer gives this graph output");
+             "no node, input or initializer computes this graph output");
       value = graph.add_missing(info.name());
     }
     graph.add_output(value);

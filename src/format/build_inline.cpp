@@ -52,7 +52,7 @@ void GraphBuilder::inline_call(const onnx::NodeProto& call, const onnx::Function
   inlined_nodes_ += 1 + function.node_size();
   if (inlined_nodes_ > kMaxInlinedNodes) {
     return refuse("function-size",
-                  fmt::format("inlined, the functions hold over {} nodes", kMaxInlinedNodes));
+                  fmt::format("inlined, the functions have more than {} nodes", kMaxInlinedNodes));
   }
   if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
     return refuse("function-call",

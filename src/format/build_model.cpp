@@ -130,11 +130,11 @@ class ModelBuilder {
       }
       const auto source = outputs.find(entry.value());
       if (source == outputs.end()) {
-        wrong(
-            "binding-value", entry.value(),
-            sources.size() > 1 || sources[0] == model_.graph.get()
-                ? "a binding takes it, but it is no output of the algorithm or the inference graph"
-                : "a binding takes it, but it is no output of the initialization graph");
+        wrong("binding-value", entry.value(),
+              sources.size() > 1 || sources[0] == model_.graph.get()
+                  ? "a binding reads it, but it is not an output of the algorithm or of the "
+                    "inference graph"
+                  : "a binding reads it, but it is not an output of the initialization graph");
       }
       if (target && source != outputs.end()) bindings.push_back({target, source->second});
     }
@@ -161,7 +161,7 @@ Model build_model(onnx::ModelProto proto, const LoadOptions& options,
                   const std::filesystem::path& folder) {
   const bool draft = is_draft(proto);
   if (draft) proto = draft_to_standard(proto);
-  if (!proto.has_graph()) throw Error("it holds no graph, so it is no ONNX model");
+  if (!proto.has_graph()) throw Error("it has no graph: it is not an ONNX model");
 
   auto source = std::make_shared<Source>();
   source->proto = std::move(proto);

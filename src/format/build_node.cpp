@@ -81,7 +81,7 @@ std::string GraphBuilder::unresolved_reason(const std::string& name, const Nodes
       }
       return false;
     };
-    if (made_in(all)) return "it is read before the node that makes it: wrong order, or a cycle";
+    if (made_in(all)) return "it is read before the node that computes it: wrong order, or a cycle";
     if (!context.in_training) {
       for (int i = 0; i < model_.training_info_size(); ++i) {
         const auto& algorithm = model_.training_info(i).algorithm();
@@ -135,7 +135,7 @@ void GraphBuilder::add_node(const onnx::NodeProto& proto, const Context& context
     inline_call(proto, *function, context, graph, scope, all);
     return;
   }
-  if (proto.op_type().empty()) report("node", context, "", "a node names no operator", &proto);
+  if (proto.op_type().empty()) report("node", context, "", "a node has no operator type", &proto);
   if (!is_readable_utf8(proto.op_type()) || !is_readable_utf8(proto.name()) ||
       !is_readable_utf8(proto.domain())) {
     report("name", context, "", "the node's name or operator is not readable UTF-8", &proto);

@@ -38,19 +38,21 @@ FilePart read_ends(const fs::path& file) {
 
 std::string keras_hint(std::string_view what, const fs::path& file) {
   return fmt::format(
-      "it is {}; in Python, onward.keras.export(\"{}\", \"model.onnx\") makes an ONNX training "
-      "model of it",
+      "it is {}; in Python, onward.keras.export(\"{}\", \"model.onnx\") converts it to an ONNX "
+      "training model",
       what, file.string());
 }
 
 constexpr std::string_view kSavedModel =
-    "it is a SavedModel of TensorFlow, which holds no layers; in Python, "
-    "onward.keras.export(model, \"model.onnx\") takes the compiled Keras model that it was saved "
+    "it is a TensorFlow SavedModel, which has no layers; in Python, "
+    "onward.keras.export(model, \"model.onnx\") converts the compiled Keras model that it was "
+    "saved "
     "from";
 
 constexpr std::string_view kTorch =
-    "it is a file of PyTorch, which holds tensors rather than a network; in Python, "
-    "onward.torch.export(module, loss, optimizer, (inputs,)) takes the module that it belongs to";
+    "it is a PyTorch file, which contains tensors but no network; in Python, "
+    "onward.torch.export(module, loss, optimizer, (inputs,)) converts the module that it belongs "
+    "to";
 
 }  // namespace
 
@@ -70,7 +72,7 @@ std::optional<std::string> foreign_format(const fs::path& file) {
     const auto holds = [&](std::string_view name) { return end.find(name) != std::string::npos; };
     if (holds("model.weights.h5")) return keras_hint("a Keras model", file);
     if (holds("/data.pkl") || holds("serialized_weights")) return std::string(kTorch);
-    if (holds(".npy")) return "it is an archive of NumPy arrays, data rather than a model";
+    if (holds(".npy")) return "it is an archive of NumPy arrays";
     return "it is a ZIP archive";
   }
   // A pickle of protocol 2, as PyTorch wrote before its archives.
@@ -78,10 +80,11 @@ std::optional<std::string> foreign_format(const fs::path& file) {
     return std::string(kTorch);
   }
   if (beginning.size() >= 8 && beginning.substr(4, 4) == "TFL3") {
-    return "it is a model of LiteRT (TensorFlow Lite), which is for inference alone";
+    return "it is a LiteRT (TensorFlow Lite) model, which is for inference only";
   }
   if (beginning.size() > 8 && beginning[8] == '{' && file.extension() == ".safetensors") {
-    return "it is a file of tensors; `onward take` brings those of an export back into its model";
+    return "it is a safetensors file; `onward import-weights` reads those of an exported model "
+           "back";
   }
   return std::nullopt;
 }

@@ -23,7 +23,7 @@ constexpr int kDeepestMessage = 300;
 onnx::ModelProto parse(std::span<const std::byte> bytes) {
   if (bytes.size() > std::numeric_limits<int>::max()) {
     throw Error(
-        "it is larger than 2 GB, which protobuf can't read: its tensors should be external data");
+        "it is larger than 2 GB, the limit of protobuf: store its tensors as external data");
   }
   if (bytes.empty()) throw Error("it is empty");
   onnx::ModelProto proto;
@@ -31,7 +31,7 @@ onnx::ModelProto parse(std::span<const std::byte> bytes) {
                                                 static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kDeepestMessage);
   if (!proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    throw Error("it is no ONNX model: damaged, cut off, or nested too deeply");
+    throw Error("it is not an ONNX model, or damaged, truncated or nested too deeply");
   }
   return proto;
 }
@@ -53,7 +53,8 @@ Model parse_text(std::string_view text, const LoadOptions& options) {
 
 Model load(const fs::path& file, const LoadOptions& options) {
   try {
-    if (const auto reason = foreign_format(file)) throw Error("it is no ONNX model: " + *reason);
+    if (const auto reason = foreign_format(file))
+      throw Error("it is not an ONNX model: " + *reason);
     if (file.extension() == ".onnxtxt") return parse_text(read_text(file), options);
     onnx::ModelProto proto = parse(MappedFile(file).bytes());
     return build_model(std::move(proto), options, folder_of(file));

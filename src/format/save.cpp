@@ -127,7 +127,7 @@ void save(const Model& model, const fs::path& file, const SaveOptions& options) 
 std::string to_bytes(const Model& model, const SaveOptions& options) {
   UnsavedModel unsaved = prepare_to_save(model, options, {});
   if (data_size(unsaved) > kMaxEmbedded) {
-    throw Error("the model is too large for one message of 2 GB: save it with external data");
+    throw Error("the model exceeds protobuf's limit of 2 GB: save it with external data");
   }
   const LentBytes lent(unsaved);
   return unsaved.proto.SerializeAsString();

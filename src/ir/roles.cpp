@@ -75,7 +75,7 @@ class RoleFinder {
       for (const ValueSet& reach : gradient.reach) {
         if (reach.contains(&value)) {
           return {&value, Role::parameter,
-                  fmt::format("Gradient '{}' of training info {} differentiates by it",
+                  fmt::format("trained: Gradient '{}' of training info {} is with respect to it",
                               gradient.node->label(), info)};
         }
       }

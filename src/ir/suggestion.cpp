@@ -1,6 +1,7 @@
 #include "ir/suggestion.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -37,6 +38,18 @@ std::string did_you_mean(std::string_view given, std::span<const std::string> na
     if (apart < least && apart < name.size()) least = apart, nearest = &name;
   }
   return nearest ? fmt::format("did you mean '{}'?", *nearest) : "";
+}
+
+std::string unknown_name(std::string_view what, std::string_view given,
+                         std::span<const std::string> names) {
+  const std::string meant = did_you_mean(given, names);
+  return fmt::format("unknown {} '{}': {}{} {}", what, given, meant,
+                     meant.empty() ? "choose from" : " Available:", fmt::join(names, ", "));
+}
+
+std::string unknown_name(std::string_view what, std::string_view given,
+                         std::span<const std::string_view> names) {
+  return unknown_name(what, given, std::vector<std::string>(names.begin(), names.end()));
 }
 
 }  // namespace onward

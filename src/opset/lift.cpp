@@ -50,10 +50,10 @@ const LiftStep* find_step(std::string_view domain, std::string_view op, int from
 std::string gap_reason(std::string_view domain, std::string_view op, int from) {
   for (const LiftGap& gap : lift_gaps()) {
     if (gap.domain == domain && gap.op == op && gap.from == from) {
-      return fmt::format("has no rule yet: {}", gap.reason);
+      return fmt::format("is not supported yet: {}", gap.reason);
     }
   }
-  return "has no rule yet";
+  return "is not supported yet";
 }
 
 const Schema* schema_of(std::string_view domain, std::string_view op, int64_t opset) {
@@ -115,11 +115,11 @@ std::optional<std::string> misfit(const Node& node, const Schema& schema) {
   for (const Attribute& attribute : node.attributes()) {
     const auto known = schema.attributes().find(attribute.name);
     if (known == schema.attributes().end()) {
-      return fmt::format("it has an attribute '{}' that this version does not know",
+      return fmt::format("it has an attribute '{}' that this version does not have",
                          printable(attribute.name));
     }
     if (known->second.type != kKinds[attribute.value.index()]) {
-      return fmt::format("its attribute '{}' is of the wrong kind", attribute.name);
+      return fmt::format("its attribute '{}' has the wrong type", attribute.name);
     }
   }
   for (const auto& [name, attribute] : schema.attributes()) {
@@ -162,7 +162,7 @@ class Lifter {
       if (!reason) {
         reason = take_step(node, *find_step(node.domain, node.op, schema->since_version()));
       }
-      if (reason) return fmt::format("{} can't be lifted: {}", form, *reason);
+      if (reason) return fmt::format("{} cannot be upgraded: {}", form, *reason);
     }
     node.opset = *wanted;
     return std::nullopt;
@@ -222,8 +222,7 @@ void refuse(const std::vector<Unliftable>& unliftable, const std::string& wanted
   for (const Unliftable& each : unliftable) {
     nodes_by_reason[each.reason].push_back(fmt::format("'{}'", printable(each.node->label())));
   }
-  std::string message =
-      fmt::format("some operators are in a form that can't be lifted to {}:", wanted);
+  std::string message = fmt::format("some operators cannot be upgraded to {}:", wanted);
   for (const auto& [reason, nodes] : nodes_by_reason) {
     message += fmt::format("\n  {} (node {})", reason, fmt::join(nodes, ", "));
   }
@@ -242,7 +241,7 @@ std::vector<Unliftable> lift_where_possible(Model& model) {
 
 void lift(Model& model) {
   make_dense(model);
-  refuse(lift_where_possible(model), "the newest");
+  refuse(lift_where_possible(model), "the latest opset");
   Names names(model);
   for_each_top_level_graph(model, [&](Graph& graph, GraphRole) {
     compute_outputs_inside(graph, names, newest_opset("").value());

@@ -86,12 +86,12 @@ void refuse_integers(Rewrite& rewrite) {
   const Value* x = rewrite.node().input(0);
   if (!x->type.is_tensor()) {
     throw Error(
-        fmt::format("integers are not allowed any more, and the element type of '{}' is "
+        fmt::format("integers are no longer allowed, and the element type of '{}' is "
                     "not known",
                     x->name()));
   }
   if (!is_float(x->type.dtype)) {
-    throw Error(fmt::format("'{}' is of type {}, which is not allowed any more", x->name(),
+    throw Error(fmt::format("'{}' is of type {}, which is no longer allowed", x->name(),
                             onnx_name(x->type.dtype)));
   }
 }

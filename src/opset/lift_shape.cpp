@@ -41,7 +41,7 @@ void turn_slice_bounds_into_inputs(Rewrite& rewrite) {
 void refuse_sizes_as_data(Rewrite& rewrite) {
   const Node& node = rewrite.node();
   if (node.input(1)) throw Error("its sizes are an input of the type of the data");
-  if (!node.attribute("axis")) throw Error("it has no axis, and the standard no default");
+  if (!node.attribute("axis")) throw Error("it has no axis, and the standard defines no default");
 }
 
 void turn_split_into_input(Rewrite& rewrite) { turn_into_input(rewrite, "split", 1); }
@@ -60,7 +60,7 @@ void settle_order_of_pads(Rewrite& rewrite) {
   Integers pads = *node.get<Integers>("paddings");
   for (size_t i = 0; i < pads.size() / 2; ++i) {
     if (pads[i] != pads[2 * i] || pads[pads.size() / 2 + i] != pads[2 * i + 1]) {
-      throw Error(fmt::format("the standard says two things about the order of paddings {}",
+      throw Error(fmt::format("the standard is ambiguous about the order of paddings {}",
                               to_string(std::span<const int64_t>(pads))));
     }
   }

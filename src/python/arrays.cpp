@@ -208,8 +208,8 @@ bool is_masked(nb::handle object, int depth = 0) {
 nb::object as_array(nb::handle object) {
   if (is_masked(object)) {
     throw Error(
-        "elements of the array are masked, which a tensor can't be: fill them first, such as "
-        "by array.filled(0)");
+        "the array has masked elements, which tensors cannot have: fill them first, for example "
+        "with array.filled(0)");
   }
   try {
     nb::object source = nb::borrow(object);

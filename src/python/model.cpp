@@ -223,32 +223,32 @@ void bind_model(nb::module_& module) {
       .def_ro("name", &ValueInfo::name)
       .def_ro("type", &ValueInfo::type, "The type as text: 'f32[N,784]'.")
       .def_ro("dtype", &ValueInfo::dtype,
-              "NumPy's name of the element type; empty where it is no tensor.")
+              "NumPy's name of the element type; empty if the value is not a tensor.")
       .def_ro("shape", &ValueInfo::shape,
               nb::for_getter(nb::sig("def shape(self, /) -> tuple[int | str | None, ...] | None")),
-              "Numbers, names and None (unknown); None where even the rank is unknown.")
+              "The dimensions: numbers, symbolic names and None (unknown); None if the rank is "
+              "unknown.")
       .def("__repr__", [](const ValueInfo& self) { return self.name + ": " + self.type; });
 
   nb::class_<InfoDescription>(module, "TrainingInfo", "One training info of a model.")
       .def_ro("inputs", &InfoDescription::inputs,
-              "What a step takes besides the inputs of the model.")
-      .def_ro("outputs", &InfoDescription::outputs, "What a step gives.")
+              "The inputs of a step in addition to those of the model, such as labels.")
+      .def_ro("outputs", &InfoDescription::outputs, "The outputs of a step.")
       .def_ro("initialization_bindings", &InfoDescription::initialization_bindings,
               nb::for_getter(nb::sig("def initialization_bindings(self, /) -> dict[str, str]")),
-              "The tensor that is set, and the output of the initialization that it is set to.")
+              "Each tensor that is initialized, and the output of the initialization graph "
+              "assigned to it.")
       .def_ro("update_bindings", &InfoDescription::update_bindings,
               nb::for_getter(nb::sig("def update_bindings(self, /) -> dict[str, str]")),
-              "The tensor that a step changes, and the output that it takes the value of.")
-      .def_ro(
-          "names", &InfoDescription::names,
-          nb::for_getter(nb::sig("def names(self, /) -> dict[str, str]")),
-          "What label, loss, learning_rate and step (the count of them) are called here, as far "
-          "as there are such; empty where the training follows no recipe.")
-      .def_ro(
-          "slots", &InfoDescription::slots,
-          nb::for_getter(nb::sig("def slots(self, /) -> dict[str, dict[str, str]]")),
-          "What the optimizer keeps for each trained tensor: the slots' names in the formula, and "
-          "in the model; empty where the training follows no recipe.");
+              "Each tensor that a step updates, and the output assigned to it.")
+      .def_ro("names", &InfoDescription::names,
+              nb::for_getter(nb::sig("def names(self, /) -> dict[str, str]")),
+              "The names in this model of label, loss, learning_rate and step (the step counter), "
+              "as far as they exist; empty if the training info was not written by a recipe.")
+      .def_ro("slots", &InfoDescription::slots,
+              nb::for_getter(nb::sig("def slots(self, /) -> dict[str, dict[str, str]]")),
+              "The optimizer state of each parameter: {name in the framework: name in the model}; "
+              "empty if the training info was not written by a recipe.");
 
   nb::class_<Problem>(module, "Problem", "One thing that is wrong with a model.")
       .def_prop_ro("severity",
@@ -269,7 +269,7 @@ void bind_model(nb::module_& module) {
   nb::class_<PyModel>(module, "Model", "An ONNX model with its training infos. Never changes.")
       .def_prop_ro(
           "inputs", [](const PyModel& self) { return inputs_of(*self.model->graph); },
-          "The inputs of the inference graph that have no default.")
+          "The inputs of the inference graph that have no default value.")
       .def_prop_ro(
           "outputs", [](const PyModel& self) { return outputs_of(*self.model->graph); },
           "The outputs of the inference graph.")
@@ -277,18 +277,19 @@ void bind_model(nb::module_& module) {
           "parameters",
           [](const PyModel& self) { return tensors_of_role(*self.model, Role::parameter); },
           nb::for_getter(nb::sig("def parameters(self, /) -> dict[str, numpy.ndarray]")),
-          "The tensors that are trained: their update uses a gradient with respect to them.")
+          "The trained tensors: those whose update uses a gradient with respect to them.")
       .def_prop_ro(
           "state", [](const PyModel& self) { return tensors_of_role(*self.model, Role::state); },
           nb::for_getter(nb::sig("def state(self, /) -> dict[str, numpy.ndarray]")),
-          "What a step changes besides parameters: step counts, optimizer slots, statistics.")
+          "What a step updates besides parameters: step counters, optimizer state, running "
+          "statistics.")
       .def_prop_ro(
           "initializers", [](const PyModel& self) { return all_initializers(*self.model); },
           nb::for_getter(nb::sig("def initializers(self, /) -> dict[str, numpy.ndarray]")),
-          "All tensors that the model holds: parameters, other state and constants.")
+          "All tensors of the model: parameters, other state and constants.")
       .def_prop_ro(
           "training", [](const PyModel& self) { return training_of(*self.model); },
-          "The training infos, in file order.")
+          "The training infos, in file order: each describes one training step.")
       .def_prop_ro(
           "opsets",
           [](const PyModel& self) {
@@ -308,22 +309,23 @@ void bind_model(nb::module_& module) {
             save(*self.model, path, {.external_data = external_data});
           },
           "path"_a, nb::kw_only(), "external_data"_a = false,
-          "Writes the model. The file appears whole or not at all.")
+          "Writes the model to a file, atomically.")
       .def("check", &check_model, "Everything that is wrong with the model; best an empty list.")
       .def("with_tensors", &with_tensors, "tensors"_a,
            nb::sig("def with_tensors(self, tensors: collections.abc.Mapping[str, "
                    "numpy.typing.ArrayLike]) -> Model"),
-           "A copy in which some initializers have other values of the same type and shape.")
+           "A copy with new values, of the same type and shape, for some initializers.")
       .def(
           "to_text", [](const PyModel& self) { return to_text(*self.model); },
-          "The model in ONNX's text syntax, with its training infos; long tensors are shortened.")
+          "The model in ONNX's text syntax, with its training infos; long tensors are abbreviated.")
       .def("__repr__", &repr);
 
-  module.def("load", &load_model, "path"_a,
-             "Reads a model: an .onnx file (standard or 2019 draft form) or an .onnxtxt text.");
+  module.def(
+      "load", &load_model, "path"_a,
+      "Loads a model from an .onnx file (standard or 2019 draft format) or an .onnxtxt file.");
   module.def("loads", &loads, "data"_a, nb::kw_only(), "folder"_a = nb::none(),
-             "Reads a model from the bytes of a file. External data is looked for in `folder`, or "
-             "refused where there is none.");
+             "Loads a model from bytes. External data is read from `folder`; without it, a model "
+             "with external data is an error.");
   module.def(
       "parse",
       [](const std::string& text) {
@@ -331,8 +333,7 @@ void bind_model(nb::module_& module) {
         return loaded(parse_text(text));
       },
       "text"_a, "Reads a model in ONNX's text syntax.");
-  module.def("check_file", &check_path, "path"_a,
-             "Everything that is wrong with a file, however damaged it is.");
+  module.def("check_file", &check_path, "path"_a, "All problems of a file, however damaged it is.");
 }
 
 }  // namespace onward::python

@@ -13,9 +13,9 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = nb::str(onward::kVersion.data(), onward::kVersion.size());
 
   nb::exception<onward::Error>(module, "Error", PyExc_ValueError).attr("__doc__") =
-      "Says that what was given (a model, data, an option) is wrong, and what to do about it.";
+      "Raised if a model, data or an option is wrong; the message tells what to do.";
   nb::exception<onward::Bug>(module, "Bug", PyExc_RuntimeError).attr("__doc__") =
-      "Says that Onward itself is wrong. Please report it.";
+      "Raised for an internal error. Please report it.";
   // What no signature has checked, and no code that knows better.
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {

@@ -19,7 +19,7 @@ std::string text_from(nb::handle object, const std::string& what) {
   const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
   if (text) return {text, static_cast<size_t>(size)};
   PyErr_Clear();
-  throw Error(fmt::format("{} holds a surrogate, which is no character: {}", what,
+  throw Error(fmt::format("{} holds a surrogate, which is not a character: {}", what,
                           nb::repr(object).c_str()));
 }
 

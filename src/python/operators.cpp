@@ -25,7 +25,7 @@ void bind_operators(nb::module_& module) {
         return names;
       },
       nb::sig("def operators() -> list[tuple[str, str]]"),
-      "The (domain, operator) pairs of the standard that can be run.");
+      "The (domain, operator) pairs of ONNX that can be run.");
 }
 
 }  // namespace onward::python

@@ -56,10 +56,10 @@ void bind_tables(nb::module_& module) {
   module.def(
       "_optimizer_table", [] { return rows_of(optimizers()); },
       nb::sig("def _optimizer_table() -> list[dict]"),
-      "The optimizers of `prepare`, with the names that their frameworks give them.");
+      "The optimizers of `prepare`, with their names in the frameworks.");
   module.def(
       "_loss_table", [] { return rows_of(losses()); }, nb::sig("def _loss_table() -> list[dict]"),
-      "The losses of `prepare`, with the names that frameworks give them.");
+      "The losses of `prepare`, with their names in the frameworks.");
 }
 
 }  // namespace onward::python

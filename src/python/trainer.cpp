@@ -182,41 +182,40 @@ void bind_trainer(nb::module_& module) {
 
   nb::class_<PyTrainer>(
       module, "Trainer",
-      "Trains a model: inference, initialization and step on one state. The model that it is made "
-      "from is not changed. `seed` is that of random numbers; `threads` 0 means as many as the "
-      "machine has.")
+      "Trains a model: inference, initialization and training steps on one state. The given model "
+      "is not changed. `seed` seeds random operators; `threads=0` uses one thread per core.")
       .def(nb::init<const PyModel&, uint64_t, int64_t>(), "model"_a, nb::kw_only(), "seed"_a = 0,
            "threads"_a = 0)
       .def("step", &PyTrainer::step, "inputs"_a, "info"_a = nb::none(),
            nb::sig(step_signature.c_str()),
-           "One training step on a batch: every training info in file order, or one of them. Gives "
-           "the outputs of the infos and of the inference graph by name.")
+           "Runs one training step on a batch: all training infos in file order, or only `info`. "
+           "Returns the outputs of the step and of the inference graph by name.")
       .def("step_accumulated", &PyTrainer::step_accumulated, "batches"_a, "info"_a = nb::none(),
            nb::sig(accumulated_signature.c_str()),
-           "One step on several micro-batches: the update takes the mean of their gradients. Gives "
-           "the outputs of the last.")
+           "Runs one training step on several micro-batches, whose gradients are averaged. Returns "
+           "the outputs of the last one.")
       .def("infer", &PyTrainer::infer, "inputs"_a, nb::sig(infer_signature.c_str()),
-           "The outputs of the inference graph. Never changes the state.")
+           "Runs inference and returns its outputs by name. Does not change the state.")
       .def("gradients", &PyTrainer::gradients, "inputs"_a, "info"_a = 0,
            nb::sig(gradients_signature.c_str()),
-           "The gradients that a step would use, by the names of what they are with respect to. "
-           "Never changes the state.")
+           "The gradients that a step would use, by parameter name. Does not change the state.")
       .def("initialize", &PyTrainer::initialize,
-           "Runs each training info's initialization. Never done by itself: a trained state would "
-           "be lost.")
+           "Runs the initialization of each training info. It never runs implicitly, since it "
+           "resets a trained state.")
       .def("state", &PyTrainer::state, nb::sig("def state(self) -> dict[str, numpy.ndarray]"),
-           "All that training changes: parameters, optimizer slots, step counts, statistics.")
+           "Everything that training updates: parameters, optimizer state, step counters, running "
+           "statistics.")
       .def("set_state", &PyTrainer::set_state, "tensors"_a,
            nb::sig("def set_state(self, tensors: collections.abc.Mapping[str, "
                    "numpy.typing.ArrayLike]) -> None"),
-           "Gives some state tensors other values, of the same type and shape.")
+           "Sets some state tensors to new values of the same type and shape.")
       .def("explain", &PyTrainer::explain,
-           "What the steps do, kernel by kernel with its part of the time, once one was run.")
+           "Lists the kernels of a step with their shares of the time, once a step was run.")
       .def_prop_ro("model", &PyTrainer::model, "The model with the state that it has now.")
       .def("save", &PyTrainer::save, "path"_a, nb::kw_only(), "external_data"_a = false,
-           "Writes the model with its state. The file appears whole or not at all.")
+           "Writes the model with its current state to a file, atomically.")
       .def_prop_rw("steps", &PyTrainer::steps, &PyTrainer::set_steps,
-                   "The steps done so far: part of the key of random numbers.");
+                   "The number of steps so far, which random numbers depend on.");
 }
 
 }  // namespace onward::python

@@ -35,8 +35,8 @@ void RunningStatistics::update_from(const Node& node, Node& twin) {
   for (const Value* each : running) {
     if (each->tensor()) continue;
     throw Error(
-        fmt::format("'{}', a running statistic of BatchNormalization '{}', is no "
-                    "initializer, so that no step can update it",
+        fmt::format("'{}', a running statistic of BatchNormalization '{}', is not an initializer, "
+                    "so no step can update it",
                     each->name(), node.label()));
   }
   set_attribute(twin, "training_mode", int64_t{1});

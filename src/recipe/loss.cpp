@@ -19,11 +19,12 @@ std::string names_of(std::span<Value* const> values) {
 
 Value* find_output(const Model& model, const std::string& name) {
   const auto outputs = model.graph->outputs();
-  if (outputs.empty()) throw Error("the model has no output for a loss to read");
+  if (outputs.empty()) throw Error("the model has no output to compute a loss from");
   if (name.empty()) {
     if (outputs.size() == 1) return outputs[0];
-    throw Error(fmt::format("the model has {} outputs, so say which one the loss reads: {}",
-                            outputs.size(), names_of(outputs)));
+    throw Error(
+        fmt::format("the model has {} outputs, choose the one for the loss with --model-output: {}",
+                    outputs.size(), names_of(outputs)));
   }
   const auto found = std::find_if(outputs.begin(), outputs.end(),
                                   [&](const Value* value) { return value->name() == name; });
@@ -51,8 +52,9 @@ Value* behind_identities(Value* value) {
 void require_floats(const Value& prediction) {
   if (!prediction.type.known()) return;
   if (prediction.type.is_tensor() && is_float(prediction.type.dtype)) return;
-  throw Error(fmt::format("the loss can't read '{}': it is {}, not a tensor of floats",
-                          prediction.name(), to_string(prediction.type)));
+  throw Error(
+      fmt::format("the loss cannot be computed from '{}': it is {}, not a floating-point tensor",
+                  prediction.name(), to_string(prediction.type)));
 }
 
 Type label_type(Label label, const Type& prediction) {
@@ -81,12 +83,12 @@ LossInput find_loss_input(const Model& model, const Recipe& recipe) {
   if (looks_through && is_over_classes(*node)) {
     input.prediction = node->input(0);
     input.note =
-        fmt::format("the loss reads '{}', before the {} that makes '{}': it works on logits",
+        fmt::format("the loss is computed from the logits '{}', before the {} that computes '{}'",
                     input.prediction->name(), node->op, prediction->name());
   }
   const auto dimensions = rank(input.prediction);
   if (def.label == Label::classes && dimensions && *dimensions < 2) {
-    throw Error(fmt::format("{} needs classes in dimension 1, but '{}' is {}", def.name,
+    throw Error(fmt::format("{} expects classes in dimension 1, but '{}' is {}", def.name,
                             input.prediction->name(), to_string(input.prediction->type)));
   }
   return input;
@@ -114,10 +116,9 @@ void check_custom_loss(const Model& model, const Graph& loss) {
                            [&](const Value* output) { return output->name() == input->name(); });
       });
   if (!reads_the_model) {
-    throw Error(
-        fmt::format("no input of the loss has the name of an output of the model: it has "
-                    "{}, the model {}",
-                    names_of(loss.inputs()), names_of(outputs)));
+    throw Error(fmt::format(
+        "no input of the loss has the name of a model output: the loss has {}, the model {}",
+        names_of(loss.inputs()), names_of(outputs)));
   }
   if (loss.outputs().size() != 1) {
     throw Error(fmt::format("the loss must have one output, a scalar, but has {}: {}",
@@ -141,7 +142,7 @@ WrittenLoss write_custom_loss(Algorithm& algorithm, const Graph& loss, const Fin
       continue;
     }
     if (const auto reason = conflict(input->type, output->type)) {
-      throw Error(fmt::format("the loss wants '{}' as {}, but the model gives {}: {}",
+      throw Error(fmt::format("the loss expects '{}' to be {}, but in the model it is {}: {}",
                               input->name(), to_string(input->type), to_string(output->type),
                               *reason));
     }
@@ -162,8 +163,8 @@ WrittenLoss write_custom_loss(Algorithm& algorithm, const Graph& loss, const Fin
   }
   Value* result = mapped(map, loss.outputs()[0]);
   if (&result->graph() != &algorithm.graph() || !result->producer()) {
-    throw Error(fmt::format("the output '{}' of the loss is computed by no node of it",
-                            loss.outputs()[0]->name()));
+    throw Error(
+        fmt::format("no node of the loss computes its output '{}'", loss.outputs()[0]->name()));
   }
   return {result, nullptr};
 }

@@ -44,7 +44,7 @@ void LossExtraction::add_read(Value* read) {
   }
   const auto outputs = model_.graph->outputs();
   if (!read->is_input() && std::find(outputs.begin(), outputs.end(), read) == outputs.end()) {
-    throw Error("the loss reads what is no output");
+    throw Error("the loss reads a value that is not an output");
   }
   map_[read] = graph.add_input(read->name(), read->type);
 }

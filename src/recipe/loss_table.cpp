@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/suggestion.h"
 #include "onward/error.h"
 #include "recipe/algorithm.h"
 #include "recipe/loss_def.h"
@@ -75,8 +76,7 @@ const LossDef* find_loss(std::string_view name) {
   if (name == kCustomLoss) return nullptr;
   const auto found = std::ranges::find(losses(), name, &LossDef::name);
   if (found != losses().end()) return &*found;
-  throw Error(fmt::format("there is no loss '{}': choose {}, {}", name,
-                          fmt::join(loss_names(), ", "), kCustomLoss));
+  throw Error(unknown_name("loss", name, loss_names()));
 }
 
 std::vector<std::string_view> loss_names() {

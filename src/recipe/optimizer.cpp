@@ -18,7 +18,7 @@ struct RangeTest {
 RangeTest test_of(SettingRange range) {
   switch (range) {
     case SettingRange::from_zero:
-      return {"a number from 0 on", [](double x) { return x >= 0 && std::isfinite(x); }};
+      return {"a finite number of at least 0", [](double x) { return x >= 0 && std::isfinite(x); }};
     case SettingRange::fraction:
       return {"at least 0 and less than 1", [](double x) { return x >= 0 && x < 1; }};
     case SettingRange::finite:
@@ -35,9 +35,8 @@ void check_settings(const OptimizerSettings& settings) {
   for (const SettingDef& each : settings.def().settings) {
     const auto [words, holds] = test_of(each.range);
     if (holds(settings[each.name])) continue;
-    throw Error(fmt::format("{} is {}, but must be {}",
-                            each.name == "learning_rate" ? "the learning rate" : each.name,
-                            settings[each.name], words));
+    throw Error(
+        fmt::format("{} must be {}, not {}", public_name(each.name), words, settings[each.name]));
   }
 }
 
@@ -49,9 +48,9 @@ std::vector<std::string> optimizer_notes(const OptimizerSettings& settings) {
     const auto stored = static_cast<double>(static_cast<float>(value));
     if (each.option.empty() || stored == value) continue;
     notes.push_back(
-        fmt::format("{} = {} is stored as the float32 {:.17g}, which is {:.1e} off "
-                    "(attributes of the standard's nodes are float32)",
-                    each.name, value, stored, std::abs(stored - value)));
+        fmt::format("{} = {} is stored as float32 {:.17g}, an error of {:.1e}: ONNX's optimizer "
+                    "nodes have float32 attributes",
+                    public_name(each.name), value, stored, std::abs(stored - value)));
   }
   return notes;
 }

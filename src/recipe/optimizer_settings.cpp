@@ -4,11 +4,30 @@
 
 #include <algorithm>
 
+#include "ir/suggestion.h"
 #include "onward/error.h"
 #include "recipe/optimizer_def.h"
 #include "recipe/recipe.h"
 
 namespace onward {
+namespace {
+
+struct PublicName {
+  std::string_view setting, name;
+};
+constexpr PublicName kPublicNames[] = {{"learning_rate", "lr"}, {"rate_decay", "lr_decay"}};
+
+std::string_view name_in_table(std::string_view name) {
+  const auto found = std::ranges::find(kPublicNames, name, &PublicName::name);
+  return found == std::end(kPublicNames) ? name : found->setting;
+}
+
+}  // namespace
+
+std::string_view public_name(std::string_view setting) {
+  const auto found = std::ranges::find(kPublicNames, setting, &PublicName::setting);
+  return found == std::end(kPublicNames) ? setting : found->name;
+}
 
 OptimizerSettings::OptimizerSettings()
     : OptimizerSettings(default_settings("adam", Formula::torch)) {}
@@ -42,19 +61,19 @@ double OptimizerSettings::rounded(std::string_view setting) const {
 }
 
 void OptimizerSettings::set(std::string_view setting, double value) {
-  if (const SettingDef* found = def_->find(setting)) {
+  if (const SettingDef* found = def_->find(name_in_table(setting))) {
     values_[static_cast<size_t>(found - def_->settings.data())] = value;
     return;
   }
   std::vector<std::string_view> all, own;
-  for (const SettingUse& each : optimizer_settings()) all.push_back(each.name);
-  for (const SettingDef& each : def_->settings) own.push_back(each.name);
-  if (std::ranges::find(all, setting) == all.end()) {
-    throw Error(fmt::format("'{}' is no number of an optimizer: there are {}", setting,
-                            fmt::join(all, ", ")));
+  for (const SettingUse& each : optimizer_settings()) all.push_back(public_name(each.name));
+  for (const SettingDef& each : def_->settings) own.push_back(public_name(each.name));
+  const std::string_view known = public_name(setting);
+  if (std::ranges::find(all, known) == all.end()) {
+    throw Error(unknown_name("optimizer setting", setting, all));
   }
-  throw Error(fmt::format("{} in the formula of {} has no {}: it has {}", name(),
-                          to_string(formula()), setting, fmt::join(own, ", ")));
+  throw Error(fmt::format("{} ({} formula) has no setting {}: it has {}", name(),
+                          to_string(formula()), known, fmt::join(own, ", ")));
 }
 
 }  // namespace onward

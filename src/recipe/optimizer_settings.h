@@ -33,8 +33,8 @@ class OptimizerSettings {
   /// The value as Keras's ops.cast gives it, where the row says that it goes through that.
   double rounded(std::string_view setting) const;
 
-  /// Sets what a user gives. Throws Error where no optimizer has such a setting, or this one has
-  /// not. The value is looked at later, by `check_settings`.
+  /// Sets what a user gives, by either name. Throws Error where no optimizer has such a setting, or
+  /// this one has not. The value is looked at later, by `check_settings`.
   void set(std::string_view setting, double value);
 
   /// Keras: settings that its rows mark pass through float32, as they do on its TensorFlow
@@ -47,6 +47,10 @@ class OptimizerSettings {
   const OptimizerDef* def_;
   std::vector<double> values_;  // in the order of the row
 };
+
+/// What users call a setting, on the command line and in Python: "lr" for "learning_rate". Files
+/// keep the names of the table.
+std::string_view public_name(std::string_view setting);
 
 /// An optimizer with the defaults that its formula's own framework gives it. Throws an Error that
 /// lists the names where there is none.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/suggestion.h"
 #include "onward/error.h"
 #include "recipe/optimizer_def.h"
 #include "recipe/recipe.h"
@@ -45,11 +46,10 @@ const OptimizerDef& find_optimizer(std::string_view name, Formula formula) {
     others.push_back(to_string(each.formula));
   }
   if (others.empty()) {
-    throw Error(fmt::format("there is no optimizer '{}': choose {}", name,
-                            fmt::join(optimizer_names(), ", ")));
+    throw Error(unknown_name("optimizer", name, optimizer_names()));
   }
-  throw Error(fmt::format("there is no {} in the formula of {}: it has one in that of {}", name,
-                          to_string(formula), fmt::join(others, " and ")));
+  throw Error(fmt::format("the {1} formula has no optimizer {0}: choose the formula {2}", name,
+                          to_string(formula), fmt::join(others, " or ")));
 }
 
 std::vector<std::string_view> optimizer_names() {

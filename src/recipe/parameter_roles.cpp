@@ -92,11 +92,11 @@ std::optional<std::string> operand_role(const Node& node, size_t input) {
                          node.label());
     }
     if (is_scaled_normalized(other)) {
-      return fmt::format("bias of a written-out normalization, Add '{}'", node.label());
+      return fmt::format("bias of a decomposed normalization, Add '{}'", node.label());
     }
   }
   if (is(&node, "Mul") && is_normalized(other)) {
-    return fmt::format("scale of a written-out normalization, Mul '{}'", node.label());
+    return fmt::format("scale of a decomposed normalization, Mul '{}'", node.label());
   }
   return std::nullopt;
 }
@@ -115,7 +115,7 @@ class RoleFinder {
       const auto input = static_cast<size_t>(use.input);
       if (repeats_a_number(node, value)) {
         other_ = {TensorRole::other,
-                  fmt::format("a single number that Expand '{}' repeats", node.label())};
+                  fmt::format("a scalar that Expand '{}' repeats", node.label())};
       } else if (moves(node, input) && depth < 100) {
         for (const auto& output : node.outputs()) {
           if (output) follow(*output, way.empty() ? node.op : way + ", " + node.op, depth + 1);
@@ -131,7 +131,7 @@ class RoleFinder {
     for (const auto* found : {&parameter_, &statistic_, &other_}) {
       if (*found) return **found;
     }
-    return {TensorRole::other, "no node reads it"};
+    return {TensorRole::other, "unused"};
   }
 
  private:
@@ -151,7 +151,7 @@ class RoleFinder {
       return;
     }
     if (!other_) {
-      other_ = {TensorRole::other, fmt::format("operand of {} '{}'{}, no weight of a layer",
+      other_ = {TensorRole::other, fmt::format("operand of {} '{}'{}, not a layer's weight",
                                                node.op, node.label(), through)};
     }
   }

@@ -43,7 +43,7 @@ std::string some_names(const std::vector<Value*>& values) {
   for (const Value* value : values) {
     if (is_float(type_of(*value).dtype)) names.push_back(fmt::format("'{}'", value->name()));
   }
-  if (names.empty()) return "the model has no tensors of floats";
+  if (names.empty()) return "the model has no floating-point tensors";
   const size_t rest = names.size() > kMost ? names.size() - kMost : 0;
   names.resize(names.size() - rest);
   return fmt::format("there are {}{}", fmt::join(names, ", "),
@@ -70,8 +70,8 @@ class Chooser {
       choice.decisions.push_back(*decision);
     }
     if (choice.trained.empty()) {
-      throw Error(
-          fmt::format("nothing would be trained: name tensors with --train; {}", some_names(all_)));
+      throw Error(fmt::format("nothing would be trained: choose tensors with --train; {}",
+                              some_names(all_)));
     }
     return choice;
   }

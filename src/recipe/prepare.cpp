@@ -38,7 +38,7 @@ void lift_together(Model& model, Model* loss, std::vector<std::string>& notes) {
   if (loss) lift_to(*loss, opset);
   if (before == opset) return;
   lift_to(model, opset);
-  notes.push_back(fmt::format("the model is lifted from opset {} to {}", before, opset));
+  notes.push_back(fmt::format("the model is upgraded from opset {} to {}", before, opset));
 }
 
 void infer(Model& model, std::string_view what) {
@@ -72,11 +72,11 @@ void refuse_invalid(Model& model, std::string_view what) {
 void note_or_refuse_gaps(const Model& model, bool force, std::vector<std::string>& notes) {
   std::string all;
   for (const std::string& gap : training_gaps(model, model.training.size() - 1)) {
-    notes.push_back(fmt::format("Onward can't train this file itself: {}", gap));
+    notes.push_back(fmt::format("Onward cannot train this model: {}", gap));
     all += notes.back() + "\n";
   }
   if (all.empty() || force) return;
-  throw Error(all + "it can be prepared all the same, for others to train (--force)");
+  throw Error(all + "--force prepares it anyway, for other runtimes to train");
 }
 
 /// Only known now: a custom loss's shape may follow from the model's.
@@ -94,33 +94,34 @@ void refuse_idle_settings(const Model& model, const TrainingPlan& plan) {
     for (const LossDef& each : losses()) {
       if (each.ignores_labels) owners.push_back(each.name);
     }
-    throw Error(fmt::format("ignore_index is of {}: the loss {} ignores no label",
-                            fmt::join(owners, ", "), recipe.loss));
+    throw Error(fmt::format("ignore_index applies to {} only, not to {}", fmt::join(owners, ", "),
+                            recipe.loss));
   }
   if (!loss && recipe.reduction != Reduction::mean) {
-    throw Error("reduction is of losses by name: a custom loss is what its graph computes");
+    throw Error("reduction does not apply to a custom loss: reduce in its graph");
   }
   if (plan.custom_loss && !recipe.output.empty() &&
       std::ranges::find(plan.custom_loss->inputs(), recipe.output, &Value::name) ==
           plan.custom_loss->inputs().end()) {
-    throw Error(fmt::format("the loss reads no output '{}': a custom loss names what it reads",
-                            recipe.output));
+    throw Error(
+        fmt::format("the custom loss has no input '{}': it selects the model's outputs by the "
+                    "names of its inputs",
+                    recipe.output));
   }
   const bool by_batch = recipe.batch_norm == BatchNormMode::batch;
   const bool unbiased = recipe.batch_variance == BatchVariance::unbiased;
   if (!by_batch && (recipe.batch_momentum || unbiased)) {
     throw Error(
-        fmt::format("{} is of BatchNormalization by the statistics of each batch (--bn "
-                    "batch, batch_norm=\"batch\"): here it keeps the running ones",
-                    recipe.batch_momentum ? "batch_momentum" : "an unbiased variance"));
+        fmt::format("{} has no effect with frozen BatchNormalization: train on batch statistics "
+                    "with --bn batch (batch_norm=\"batch\" in Python)",
+                    recipe.batch_momentum ? "batch_momentum" : "unbiased batch_variance"));
   }
   if (!recipe.batch_momentum) return;
   if (!(*recipe.batch_momentum >= 0 && *recipe.batch_momentum <= 1)) {
-    throw Error(
-        fmt::format("batch_momentum is {}, but must be from 0 to 1", *recipe.batch_momentum));
+    throw Error(fmt::format("batch_momentum must be from 0 to 1, not {}", *recipe.batch_momentum));
   }
   if (!trains_batch_norm(*model.graph, loss_targets(model, plan), recipe)) {
-    throw Error("batch_momentum is of BatchNormalization: the loss depends on none");
+    throw Error("batch_momentum has no effect: the loss depends on no BatchNormalization");
   }
 }
 
@@ -129,13 +130,13 @@ void refuse_idle_settings(const Model& model, const TrainingPlan& plan) {
 Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
   if (!model.training.empty() && !recipe.replace) {
     throw Error(
-        fmt::format("the model has {} training info{} already, which can be replaced "
-                    "(--replace)",
+        fmt::format("the model already has {} training info{} (loss, gradients, optimizer): "
+                    "replace it with --replace",
                     model.training.size(), model.training.size() == 1 ? "" : "s"));
   }
   if (!model.training.empty()) model = std::move(inference_part(model).model);
   if ((find_loss(recipe.loss) == nullptr) != (recipe.loss_graph != nullptr)) {
-    throw Error("a custom loss, and only that, has a graph");
+    throw Error("a loss graph is given, but the loss is not custom, or the reverse");
   }
   check_settings(recipe.optimizer);
   Prepared prepared;

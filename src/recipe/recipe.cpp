@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "ir/suggestion.h"
 #include "onward/error.h"
 
 namespace onward {
@@ -40,7 +41,7 @@ Kind find(std::span<const Named<Kind>> table, std::string_view what, std::string
     if (each.name == name) return each.kind;
     all.push_back(each.name);
   }
-  throw Error(fmt::format("there is no {} '{}': choose {}", what, name, fmt::join(all, ", ")));
+  throw Error(unknown_name(what, name, all));
 }
 
 }  // namespace
@@ -61,14 +62,14 @@ Reduction reduction_of(std::string_view name) {
   return find<Reduction>(kReductions, "reduction", name);
 }
 LossReads loss_reads_of(std::string_view name) {
-  return find<LossReads>(kLossReads, "value that a loss reads", name);
+  return find<LossReads>(kLossReads, "value for loss_reads", name);
 }
 Formula formula_of(std::string_view name) { return find<Formula>(kFormulas, "formula", name); }
 BatchNormMode batch_norm_mode(std::string_view name) {
-  return find<BatchNormMode>(kBatchNormModes, "mode of BatchNormalization", name);
+  return find<BatchNormMode>(kBatchNormModes, "batch_norm mode", name);
 }
 BatchVariance batch_variance_of(std::string_view name) {
-  return find<BatchVariance>(kBatchVariances, "batch variance", name);
+  return find<BatchVariance>(kBatchVariances, "batch_variance", name);
 }
 
 }  // namespace onward

@@ -55,8 +55,8 @@ void refuse_in_subgraphs(const Node& node, const Recipe& recipe) {
     for_each_node(*subgraph, [&](const Node& inner) {
       if (!differs(inner, recipe)) return;
       throw Error(fmt::format(
-          "{} '{}' is in a subgraph of {} '{}', where it can't train: {}", inner.op, inner.label(),
-          node.op, node.label(),
+          "{} '{}' is in a subgraph of {} '{}', where it cannot be trained: {}", inner.op,
+          inner.label(), node.op, node.label(),
           is_batch_norm(inner) ? "keep BatchNormalization frozen" : "switch dropout off"));
     });
   }
@@ -124,23 +124,22 @@ std::vector<std::string> training_forward_notes(const Graph& inference,
   };
   if (batch_norms > 0 && recipe.batch_norm == BatchNormMode::frozen) {
     notes.push_back(
-        fmt::format("{} keep{} the running statistics (--bn batch trains by those of "
-                    "each batch)",
+        fmt::format("{} use{} the running statistics (--bn batch trains on those of each batch)",
                     counted(batch_norms, "BatchNormalization"), batch_norms == 1 ? "s" : ""));
     if (untouched > 0) {
       notes.push_back(
-          fmt::format("the statistics of {} are still mean 0 and variance 1, as before "
-                      "any training: --bn batch may be meant",
+          fmt::format("the running statistics of {} are still mean 0 and variance 1, as in an "
+                      "untrained model: did you mean --bn batch?",
                       counted(untouched, "BatchNormalization")));
     }
   } else if (batch_norms > 0) {
-    notes.push_back(fmt::format(
-        "{} train{} by the statistics of each batch, and update{} the running ones ({} variance)",
-        counted(batch_norms, "BatchNormalization"), batch_norms == 1 ? "s" : "",
-        batch_norms == 1 ? "s" : "", to_string(recipe.batch_variance)));
+    notes.push_back(
+        fmt::format("{} train{} on batch statistics and update{} the running ones ({} variance)",
+                    counted(batch_norms, "BatchNormalization"), batch_norms == 1 ? "s" : "",
+                    batch_norms == 1 ? "s" : "", to_string(recipe.batch_variance)));
   }
   if (dropouts > 0) {
-    notes.push_back(fmt::format("{} drop{} {} while training", counted(dropouts, "Dropout"),
+    notes.push_back(fmt::format("{} drop{} {} in training", counted(dropouts, "Dropout"),
                                 dropouts == 1 ? "s" : "", recipe.dropout ? "elements" : "nothing"));
   }
   return notes;

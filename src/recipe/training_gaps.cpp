@@ -40,7 +40,7 @@ std::vector<std::string> training_gaps(const Model& model, size_t info) {
       if (!each.starts_with(kTrainingDomain)) unknown.push_back(each);
     }
     if (!unknown.empty()) {
-      gaps.push_back(fmt::format("nothing computes {} yet", fmt::join(unknown, ", ")));
+      gaps.push_back(fmt::format("no kernel for {} yet", fmt::join(unknown, ", ")));
     }
     replace_gradients(step);
   } catch (const Error& error) {

@@ -58,9 +58,7 @@ void seal(int descriptor) {
   write_all(descriptor, end.data(), end.size());
 }
 
-Error damaged() {
-  return Error("it is damaged: a checksum of what it holds is not the one that was written");
-}
+Error damaged() { return Error("it is damaged: a checksum does not match"); }
 
 /// Whether the file ends with its checksum; throws Error where that is wrong.
 bool require_whole(const fs::path& file) {
@@ -123,8 +121,8 @@ void CheckpointFolder::open() {
   // A file system without locks gives another error, and does without.
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     throw Error(
-        fmt::format("another training keeps its checkpoints in '{}': wait for it, or give "
-                    "--checkpoint another folder",
+        fmt::format("another training is using the checkpoint folder '{}': wait for it, or choose "
+                    "another folder with --checkpoint",
                     folder_.string()));
   }
   require_writable(file());
@@ -138,7 +136,7 @@ CheckpointFolder::Checkpoint CheckpointFolder::load() const {
     const auto found =
         std::ranges::find(metadata, kLoopStateKey, [](const auto& entry) { return entry.first; });
     if (found == metadata.end()) {
-      throw Error("it does not say where its training stands: it is no checkpoint");
+      throw Error("it has no training position in its metadata: it is not a checkpoint");
     }
     checkpoint.loop = loop_state_from_json(found->second);
     if (const auto& expected = checkpoint.loop.tensors) {  // older ones have no checksums
@@ -147,7 +145,7 @@ CheckpointFolder::Checkpoint CheckpointFolder::load() const {
     return checkpoint;
   } catch (Error& error) {
     error.add_context(fmt::format("in checkpoint '{}'", file().string()));
-    error.add_context("restore it from a copy, or remove it to start anew");
+    error.add_context("restore it from a copy, or remove it to start over");
     throw;
   }
 }
@@ -155,7 +153,7 @@ CheckpointFolder::Checkpoint CheckpointFolder::load() const {
 void CheckpointFolder::save(Trainer& trainer, const LoopState& loop) const {
   if (const auto name = find_nan(trainer.state())) {
     throw Error(
-        fmt::format("'{}' holds NaN after step {}: no checkpoint is made of it", *name, loop.step));
+        fmt::format("'{}' contains NaN after step {}: no checkpoint is written", *name, loop.step));
   }
   LoopState stamped = loop;
   stamped.tensors = tensors_checksum(trainer.model());

@@ -31,7 +31,8 @@ void Evaluator::add_info(const Model& model, size_t info) {
   for (const std::string& name : metrics.losses) outputs.push_back(find_value(step, name));
   if (outputs.empty()) {
     throw Error(fmt::format(
-        "training info {} has neither a Gradient, whose y is a loss, nor labels", info));
+        "training info {} has neither a Gradient node, whose y would be the loss, nor labels",
+        info));
   }
   Model part = part_for(step, outputs, Updates::dropped);
   replace_gradients(part);  // a loss may hold a gradient itself
@@ -61,8 +62,8 @@ void Evaluator::add_inference(const Model& model, const Dataset& data, const Arr
   }
   if (!metrics.has_accuracy()) {
     throw Error(
-        fmt::format("there is nothing to evaluate: the model has no training info, and no "
-                    "array of integer labels fits its outputs; the data has {}",
+        fmt::format("nothing to evaluate: the model has no loss (training info), and no array of "
+                    "integer labels matches its outputs; the data has {}",
                     data.description()));
   }
   parts_.push_back({0, std::move(metrics), std::make_unique<Program>(std::move(inference))});

@@ -34,7 +34,7 @@ class Loop {
 
   Ending run() {
     report_.begin({.examples = feeds_.size(),
-                   .steps_an_epoch = steps_an_epoch(feeds_.size(), state_),
+                   .steps_per_epoch = steps_per_epoch(feeds_.size(), state_),
                    .epochs = options_.epochs,
                    .steps = options_.steps,
                    .first_step = state_.step});
@@ -107,7 +107,7 @@ class Loop {
         if (cause) error.add_context(*cause);
       }
       if (const auto name = trainer_.find_spoiled()) {
-        error.add_context(fmt::format("'{}' was not finite any more before it", *name));
+        error.add_context(fmt::format("'{}' was not finite before it", *name));
       }
       error.add_context(fmt::format("in step {} (epoch {})", state_.step + 1, state_.epoch + 1));
       throw;
@@ -173,7 +173,7 @@ class Loop {
 
 }  // namespace
 
-uint64_t steps_an_epoch(int64_t examples, const LoopState& loop) {
+uint64_t steps_per_epoch(int64_t examples, const LoopState& loop) {
   const int64_t of_a_step = examples_a_step(loop);
   const bool has_rest = !loop.drop_last && examples % of_a_step != 0;
   return static_cast<uint64_t>(examples / of_a_step) + (has_rest ? 1 : 0);

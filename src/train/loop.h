@@ -29,6 +29,6 @@ Ending train(Trainer& trainer, const Feeds& feeds, LoopState& loop, const LoopOp
              Report& report);
 
 /// The steps that one pass over so many examples takes.
-uint64_t steps_an_epoch(int64_t examples, const LoopState& loop);
+uint64_t steps_per_epoch(int64_t examples, const LoopState& loop);
 
 }  // namespace onward

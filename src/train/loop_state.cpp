@@ -41,7 +41,7 @@ template <typename T>
 T count(const Json& json, const char* key) {
   const Json& number = json.at(key);
   if (!number.is_number_unsigned() || !std::in_range<T>(number.get<uint64_t>())) {
-    throw Error(fmt::format("its record of the training is damaged: '{}' is {}", key,
+    throw Error(fmt::format("its training record is damaged: '{}' is {}", key,
                             number.dump(-1, ' ', false, Json::error_handler_t::replace)));
   }
   return number.get<T>();
@@ -54,7 +54,7 @@ int64_t examples_a_step(const LoopState& state) {
   if (__builtin_mul_overflow(state.batch, state.accumulate, &product)) {
     throw Error(
         fmt::format("a step of {} batches of {} has more examples than 64 bits count: give a "
-                    "smaller --batch or --accumulate",
+                    "smaller --batch-size or --accumulate",
                     state.accumulate, state.batch));
   }
   return product;
@@ -77,7 +77,7 @@ std::string to_json(const LoopState& state) {
 LoopState loop_state_from_json(const std::string& text) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("version") != kVersion) throw Error("another version of Onward wrote it");
+    if (json.at("version") != kVersion) throw Error("it was written by another version of Onward");
     LoopState state{.seed = count<uint64_t>(json, "seed"),
                     .batch = count<int64_t>(json, "batch"),
                     .accumulate = count<int64_t>(json, "accumulate"),
@@ -89,7 +89,8 @@ LoopState loop_state_from_json(const std::string& text) {
                     .position = count<int64_t>(json, "position"),
                     .step = count<uint64_t>(json, "step"),
                     .totals = totals_from_json(json.at("totals"))};
-    if (state.batch < 1 || state.accumulate < 1) throw Error("its numbers make no sense");
+    if (state.batch < 1 || state.accumulate < 1)
+      throw Error("its batch size or accumulation count is less than 1");
     examples_a_step(state);
     const auto read = [&]<typename T>(const char* key, std::optional<T>& to) {
       if (json.contains(key)) to = json.at(key).get<T>();
@@ -100,7 +101,7 @@ LoopState loop_state_from_json(const std::string& text) {
     read("tensors", state.tensors);
     return state;
   } catch (const Json::exception& failure) {
-    throw Error(std::string("its record of the training is damaged: ") + failure.what());
+    throw Error(std::string("its training record is damaged: ") + failure.what());
   }
 }
 

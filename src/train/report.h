@@ -13,11 +13,11 @@ namespace onward {
 
 /// What a training is about to do.
 struct Job {
-  int64_t examples = 0;         // in the data
-  uint64_t steps_an_epoch = 0;  // of all its batches
-  uint64_t epochs = 0;          // to be done in all, or
-  uint64_t steps = 0;           // to be done in all: whichever ends first
-  uint64_t first_step = 0;      // done already, where it goes on from a checkpoint
+  int64_t examples = 0;          // in the data
+  uint64_t steps_per_epoch = 0;  // of all its batches
+  uint64_t epochs = 0;           // to be done in all, or
+  uint64_t steps = 0;            // to be done in all: whichever ends first
+  uint64_t first_step = 0;       // done already, where it goes on from a checkpoint
 };
 
 /// Where a training is.
@@ -52,13 +52,15 @@ std::unique_ptr<Report> json_report();
 /// {"loss": 0.1, "losses": {"loss": 0.1}, "accuracy": 0.98}; "loss" only where there is one.
 nlohmann::ordered_json to_json(const Summary& summary);
 
-/// One line that says how far something is, drawn over again and again on a terminal; elsewhere a
-/// line every ten seconds.
+/// One line of progress. A terminal sees it redrawn in place, cut to the terminal's width; a
+/// terminal that can't (TERM=dumb) and everything else get a line every ten seconds. Nothing is
+/// ever coloured, so that NO_COLOR asks for nothing; only the redraw needs an escape sequence.
 class ProgressBar {
  public:
   ProgressBar();
 
-  /// Shows `text` behind a bar; draws nothing where the last drawing is less than 0.1 s ago.
+  /// Shows a label, a bar and `text`, as far as the line has room: the bar shrinks first, then the
+  /// text is cut. Draws nothing where the last drawing is less than 0.1 s ago.
   void show(double part, const std::string& label, const std::string& text);
   /// Wipes it away, so that lines can be printed.
   void clear();

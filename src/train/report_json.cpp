@@ -26,7 +26,7 @@ class JsonReport : public Report {
     begin_ = Clock::now();
     print({{"event", "begin"},
            {"examples", job.examples},
-           {"steps_an_epoch", job.steps_an_epoch},
+           {"steps_per_epoch", job.steps_per_epoch},
            {"epochs", job.epochs},
            {"steps", job.steps},
            {"first_step", job.first_step}});

@@ -22,13 +22,17 @@ std::string clock_text(double seconds) {
                    : fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
+std::string counted(uint64_t steps) {
+  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
+}
+
 class TextReport : public Report {
  public:
   void begin(const Job& job) override {
     job_ = job;
     begin_ = Clock::now();
-    if (job.first_step > 0) fmt::print("going on after step {}\n", job.first_step);
-    fmt::print("{} examples, {} steps an epoch\n", job.examples, job.steps_an_epoch);
+    if (job.first_step > 0) fmt::print("resuming after step {}\n", job.first_step);
+    fmt::print("{} examples, {} per epoch\n", job.examples, counted(job.steps_per_epoch));
     std::fflush(stdout);
   }
 
@@ -62,13 +66,13 @@ class TextReport : public Report {
 
   void interrupted(const Moment& moment, const std::string& how_to_resume) override {
     bar_.clear();
-    fmt::print("interrupted after step {}; to go on: {}\n", moment.step, how_to_resume);
+    fmt::print("interrupted after step {}; resume with:\n  {}\n", moment.step, how_to_resume);
   }
 
   void done(const Moment& moment, const std::filesystem::path& file) override {
     bar_.clear();
     const double seconds = seconds_since(begin_);
-    fmt::print("{} steps in {}, {}\n", moment.step - job_.first_step, clock_text(seconds),
+    fmt::print("{} in {}, {}\n", counted(moment.step - job_.first_step), clock_text(seconds),
                rate(seconds));
     fmt::print("{}\n", file.string());
   }
@@ -76,7 +80,7 @@ class TextReport : public Report {
  private:
   uint64_t all_steps() const {
     uint64_t by_epochs = 0;
-    if (__builtin_mul_overflow(job_.epochs, job_.steps_an_epoch, &by_epochs)) {
+    if (__builtin_mul_overflow(job_.epochs, job_.steps_per_epoch, &by_epochs)) {
       by_epochs = std::numeric_limits<uint64_t>::max();
     }
     if (job_.steps == 0) return by_epochs;

@@ -133,7 +133,7 @@ TensorMap Trainer::step_accumulated(std::span<const TensorMap> micro_batches,
 
 void Trainer::step(std::span<const TensorMap> micro_batches, std::span<const size_t> infos,
                    const OnOutputs& on_outputs) {
-  if (micro_batches.empty()) throw Error("a step takes at least one batch: none is given");
+  if (micro_batches.empty()) throw Error("a step needs at least one batch");
   const Threads threads(threads_);
   eval::RandomKey random{.seed = options_.seed, .step = steps_};
   StateUndo undo(state_);
@@ -182,7 +182,7 @@ void Trainer::initialize() {
                          .dims = value.dims(),
                          .elements = value.bytes().data(),
                          .old = undo.kept(name),
-                         .advice = "the initialization of the model gives it"});
+                         .advice = "the model's initialization computes it"});
     }
   }
   undo.dismiss();

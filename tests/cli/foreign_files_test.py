@@ -29,14 +29,14 @@ FILES = {
                               "it is a Keras model"),
     "HDF5": (lambda file: file.write_bytes(HDF5), "model.h5", 'it is an HDF5 file, as Keras writes models and weights; in '
                                                               'Python, onward.keras.export("{file}"'),
-    "SavedModel": (saved_model, "saved", "it is a SavedModel of TensorFlow"),
+    "SavedModel": (saved_model, "saved", "it is a TensorFlow SavedModel"),
     "PyTorch": (lambda file: archive(file, "archive/data.pkl", "archive/data/0"), "model.pt",
-                "it is a file of PyTorch, which holds tensors rather than a network; in Python, onward.torch.export("),
+                "it is a PyTorch file, which contains tensors but no network; in Python, onward.torch.export("),
     "an old file of PyTorch": (lambda file: file.write_bytes(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."), "model.pth",
-                               "it is a file of PyTorch"),
-    "NumPy": (lambda file: archive(file, "x.npy"), "data.npz", "it is an archive of NumPy arrays, data rather than a model"),
+                               "it is a PyTorch file"),
+    "NumPy": (lambda file: archive(file, "x.npy"), "data.npz", "it is an archive of NumPy arrays"),
     "an archive": (lambda file: archive(file, "x.txt"), "model.zip", "it is a ZIP archive"),
-    "LiteRT": (lambda file: file.write_bytes(b"\x1c\x00\x00\x00TFL3" + bytes(50)), "model.tflite", "it is a model of LiteRT"),
+    "LiteRT": (lambda file: file.write_bytes(b"\x1c\x00\x00\x00TFL3" + bytes(50)), "model.tflite", "it is a LiteRT (TensorFlow Lite) model"),
 }
 COMMANDS = {
     "check": ["check", "{}"], "show": ["show", "{}"], "prepare": ["prepare", "{}", "-o", "out.onnx", "--loss", "mse"],
@@ -56,7 +56,7 @@ def said(arguments):
 def test_files(tmp_path, name):
     make, file, message = FILES[name]
     make(tmp_path / file)
-    assert f"it is no ONNX model: {message.format(file=tmp_path / file)}" in said(["show", tmp_path / file])
+    assert f"it is not an ONNX model: {message.format(file=tmp_path / file)}" in said(["show", tmp_path / file])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -69,4 +69,4 @@ def test_commands(tmp_path, command):
 
 def test_a_part_of_a_saved_model(tmp_path):
     saved_model(tmp_path / "saved")
-    assert "it is a SavedModel" in said(["check", tmp_path / "saved/saved_model.pb"])
+    assert "it is a TensorFlow SavedModel" in said(["check", tmp_path / "saved/saved_model.pb"])

@@ -37,7 +37,7 @@ TEST(Dataset, ArraysHaveOneLength) {
   EXPECT_EQ(message([] { Dataset({{"x", f32({4, 2})}, {"y", f32({5})}}); }),
             "array 'x' has 4 examples, 'y' has 5");
   EXPECT_EQ(message([] { Dataset({{"x", f32({0, 2})}}); }), "the data has no examples");
-  EXPECT_NE(message([] { Dataset({{"x", f32({})}}); }).find("no array with a first dimension"),
+  EXPECT_NE(message([] { Dataset({{"x", f32({})}}); }).find("no array whose first dimension"),
             std::string::npos);
 }
 
@@ -65,7 +65,7 @@ TEST(Dataset, AFileThatIsCutIsAnError) {
   // Within a page zeros would take the place of what is gone, beyond it the program would end.
   for (const auto left : {std::filesystem::file_size(file) - 100, uintmax_t{200}}) {
     std::filesystem::resize_file(file, left);
-    const std::string words = "x.npy' was cut while it was used";
+    const std::string words = "x.npy' was truncated while in use";
     EXPECT_NE(message([&] { take_rows(data.arrays().at("x"), rows); }).find(words),
               std::string::npos);
     EXPECT_NE(message([&] { data.fingerprint(); }).find(words), std::string::npos);
@@ -146,26 +146,27 @@ TEST(Convert, KeepsIntegersAndRoundsFloats) {
   };
   const Loss cases[] = {
       {doubles({0.1, inf, -1e38}), DType::f32, ""},
-      {doubles({0, 1e39}), DType::f32, "element 1 is 1e+39, which f32 can't hold"},
-      {doubles({7e4}), DType::f16, "element 0 is 70000, which f16 can't hold"},
+      {doubles({0, 1e39}), DType::f32, "element 1 is 1e+39, which f32 cannot represent"},
+      {doubles({7e4}), DType::f16, "element 0 is 70000, which f16 cannot represent"},
       {doubles({7e4}), DType::bf16, ""},
       {doubles({0, 2, -3}), DType::i64, ""},
-      {doubles({0, 0.5}), DType::i64, "element 1 is 0.5, which i64 can't hold: pass whole numbers"},
+      {doubles({0, 0.5}), DType::i64,
+       "element 1 is 0.5, which i64 cannot represent: pass integers"},
       {doubles({-1}), DType::u8, "element 0 is -1"},
       {doubles({1e19}), DType::i64, "element 0 is 1e+19"},
       {doubles({1e19}), DType::u64, ""},
       {doubles({inf}), DType::i64, "element 0 is inf"},
       {integers({1 << 24}), DType::f32, ""},
-      {integers({(1 << 24) + 1}), DType::f32, "pass floats to have it rounded"},
+      {integers({(1 << 24) + 1}), DType::f32, "pass floats to allow rounding"},
       {integers({1LL << 40}), DType::f32, ""},
       {integers({(1LL << 53) + 1}), DType::f64, "element 0 is 9007199254740993"},
       {integers({127, -128}), DType::i8, ""},
-      {integers({128}), DType::i8, "element 0 is 128, which i8 can't hold"},
+      {integers({128}), DType::i8, "element 0 is 128, which i8 cannot represent"},
       {integers({-1}), DType::u64, "element 0 is -1"},
-      {Tensor::of<uint64_t>({1}, {1ULL << 63}), DType::i64, "which i64 can't hold"},
-      {Tensor::of<uint64_t>({1}, {1ULL << 63}), DType::f64, "which f64 can't hold"},
-      {integers({1}), DType::boolean, "i64 does not become bool: pass an array of bool"},
-      {Tensor::of_strings({1}, {"a"}), DType::f32, "string does not become f32"},
+      {Tensor::of<uint64_t>({1}, {1ULL << 63}), DType::i64, "which i64 cannot represent"},
+      {Tensor::of<uint64_t>({1}, {1ULL << 63}), DType::f64, "which f64 cannot represent"},
+      {integers({1}), DType::boolean, "i64 is not converted to bool: pass an array of bool"},
+      {Tensor::of_strings({1}, {"a"}), DType::f32, "string is not converted to f32"},
   };
   for (const Loss& each : cases) {
     const auto problem = conversion_problem(each.tensor, each.to);
@@ -231,11 +232,12 @@ TEST(Idx, RefusesHostileFiles) {
   const auto parse = [](const std::string& file) {
     return message([&] { parse_idx(std::as_bytes(std::span(file))); });
   };
-  EXPECT_EQ(parse(""), "it is no IDX file");
-  EXPECT_EQ(parse("PK\x03\x04"), "it is no IDX file");
+  EXPECT_EQ(parse(""), "it is not an IDX file");
+  EXPECT_EQ(parse("PK\x03\x04"), "it is not an IDX file");
   EXPECT_NE(parse(std::string("\0\0\x0d\1\0\0\0\1", 8)).find("element type 13"), std::string::npos);
-  EXPECT_EQ(parse(std::string("\0\0\x08\xff\0\0", 6)), "it is cut off");
-  EXPECT_NE(parse(idx(std::string("\1\2\3\4", 4), "x")).find("says [16909060]"), std::string::npos);
+  EXPECT_EQ(parse(std::string("\0\0\x08\xff\0\0", 6)), "it is truncated");
+  EXPECT_NE(parse(idx(std::string("\1\2\3\4", 4), "x")).find("announces [16909060]"),
+            std::string::npos);
   const std::string four_gigabytes("\xff\xff\xff\xff", 4);
   EXPECT_NE(parse(idx(four_gigabytes, "x")).find("holds 1 bytes"), std::string::npos);
   EXPECT_NE(parse(idx(four_gigabytes + four_gigabytes + four_gigabytes, "")).find("overflows"),
@@ -266,10 +268,10 @@ TEST(OpenDataset, SaysWhatIsWrong) {
   const auto open = [&](const std::string& name) {
     return message([&] { open_dataset((folder.path() / name).string()); });
   };
-  EXPECT_NE(open("missing.npz").find("there is no data"), std::string::npos);
+  EXPECT_NE(open("missing.npz").find("there is no file or folder"), std::string::npos);
   EXPECT_NE(open("").find("has no .npy files"), std::string::npos);
   std::ofstream(folder.path() / "table.csv") << "1,2\n";
-  EXPECT_NE(open("table.csv").find("no data that can be read"), std::string::npos);
+  EXPECT_NE(open("table.csv").find("is not in a supported format"), std::string::npos);
   std::ofstream(folder.path() / "bad.npz") << "1,2\n";
   EXPECT_NE(open("bad.npz").find("bad.npz"), std::string::npos);
 }

@@ -57,20 +57,19 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"narrower", {slot("label", DType::i32, {kBatch})}, {}, ""},
         Case{"float_labels", {slot("label", DType::f32, {kBatch})}, {}, ""},
         Case{"column", {slot("label", DType::i64, {kBatch, Dim::known(1)})}, {}, ""},
-        Case{
-            "type",
-            {slot("label", DType::boolean, {kBatch})},
-            {},
-            "array 'label' is i64, but input 'label' takes bool: i64 does not become bool: pass an "
-            "array of bool"},
-        Case{"range", {slot("label", DType::u2, {kBatch})}, {}, "i64 does not become u2"},
+        Case{"type",
+             {slot("label", DType::boolean, {kBatch})},
+             {},
+             "array 'label' is i64, but input 'label' takes bool: i64 is not converted to bool: "
+             "pass an array of bool"},
+        Case{"range", {slot("label", DType::u2, {kBatch})}, {}, "i64 is not converted to u2"},
         Case{"rank", {slot("label", DType::i64, {kBatch, Dim::known(2)})}, {}, "does not fit"},
         Case{"width", {slot("image", DType::f32, {kBatch, Dim::known(4)})}, {}, "does not fit"},
         Case{"two_batches",
              {slot("image", DType::f32, {Dim::known(2), Dim{}}),
               slot("label", DType::i64, {Dim::known(3)})},
              {},
-             "takes batches of 3"}),
+             "has a fixed batch size of 3"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Feeds, CutsBatches) {

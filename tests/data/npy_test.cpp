@@ -47,8 +47,9 @@ const std::string kDamaged = "header is damaged";
 INSTANTIATE_TEST_SUITE_P(
     Files, NpyRefusal,
     testing::Values(
-        Refusal{"empty", "", "no .npy array"}, Refusal{"other", "PK\x03\x04 and more", "no .npy"},
-        Refusal{"only_magic", "\x93NUMPY\x01", "no .npy array"},
+        Refusal{"empty", "", "not an .npy array"},
+        Refusal{"other", "PK\x03\x04 and more", "not an .npy array"},
+        Refusal{"only_magic", "\x93NUMPY\x01", "not an .npy array"},
         Refusal{"version", std::string("\x93NUMPY\x09\0\x02\0{}  ", 14), "version 9"},
         Refusal{"header_beyond_end", std::string("\x93NUMPY\x01\0\xff\xff{}", 12), kDamaged},
         Refusal{"huge_header", std::string("\x93NUMPY\x02\0\xff\xff\xff\xff", 12), kDamaged},
@@ -76,7 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"text_width", npy(dict("<U999999999999", "(1,)"), ""), kDamaged},
         Refusal{"many_empty_texts", npy(dict("|S0", "(1000000000000,)"), ""), "empty strings"},
         Refusal{"bad_bool", npy(dict("|b1", "(2,)"), std::string("\1\2", 2)), "neither 0 nor 1"},
-        Refusal{"no_character", npy(dict("<U1", "(1,)"), "\xff\xff\xff\x7f"), "no character"}),
+        Refusal{"no_character", npy(dict("<U1", "(1,)"), "\xff\xff\xff\x7f"),
+                "which is not a character"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Npy, ReadsColumnMajorOrder) {

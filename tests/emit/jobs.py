@@ -65,7 +65,7 @@ OPTIMIZERS = {
     ("nesterov", "torch"): ["--momentum", "0.8", "--weight-decay", "0.01"],
     ("adam", "torch"): ["--beta1", "0.8", "--beta2", "0.99", "--epsilon", "1e-3", "--weight-decay", "0.01"],
     ("adamw", "torch"): ["--beta1", "0.8", "--beta2", "0.99", "--epsilon", "1e-3", "--weight-decay", "0.05"],
-    ("adagrad", "torch"): ["--rate-decay", "0.1", "--initial-accumulator", "0.2", "--epsilon", "1e-3", "--weight-decay", "0.01"],
+    ("adagrad", "torch"): ["--lr-decay", "0.1", "--initial-accumulator", "0.2", "--epsilon", "1e-3", "--weight-decay", "0.01"],
     ("rmsprop", "torch"): ["--rho", "0.9", "--momentum", "0.8", "--centered", "1", "--epsilon", "1e-3", "--weight-decay", "0.01"],
     # Exact in float32, to which Keras on TensorFlow rounds an optimizer's numbers.
     ("sgd", "keras"): ["--weight-decay", "0.0078125"],
@@ -82,7 +82,7 @@ OPTIMIZERS = {
     ("nesterov", "onnx"): ["--momentum", "0.8"],
     ("adam", "onnx"): ["--beta1", "0.8", "--beta2", "0.99", "--epsilon", "1e-3", "--weight-decay", "0.01"],
     ("adamw", "onnx"): ["--weight-decay", "0.001"],
-    ("adagrad", "onnx"): ["--rate-decay", "0.1", "--epsilon", "1e-3", "--weight-decay", "0.01"],
+    ("adagrad", "onnx"): ["--lr-decay", "0.1", "--epsilon", "1e-3", "--weight-decay", "0.01"],
 }
 
 
@@ -155,7 +155,7 @@ def assert_same_state(folder, target, tolerance):
 
 def taken_back_exactly(folder, target):
     """`take` gives a file whose export holds, bit for bit, what the framework saved; True if Onward goes on from it."""
-    onward("take", folder / target, folder / "warm.onnx", "-o", folder / "taken.onnx")
+    onward("import-weights", folder / target, folder / "warm.onnx", "-o", folder / "taken.onnx")
     onward("export", folder / "taken.onnx", "--to", target, "-o", folder / "again")
     counters = {name for name in load_file(folder / "again/weights.safetensors") if name.endswith("num_batches_tracked")}
     assert set(differing(folder / target / "weights.safetensors", folder / "again/weights.safetensors")) <= counters

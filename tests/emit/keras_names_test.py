@@ -20,7 +20,7 @@ def test_names(tmp_path, kind):
     model = module.load()
     np.testing.assert_array_equal(ops.convert_to_numpy(model(X)), expected(X))
     module.save(model)
-    onward("take", tmp_path / "keras", tmp_path / "model.onnx", "-o", tmp_path / "taken.onnx")
+    onward("import-weights", tmp_path / "keras", tmp_path / "model.onnx", "-o", tmp_path / "taken.onnx")
     onward("export", tmp_path / "taken.onnx", "--to", "keras", "-o", tmp_path / "again")
     assert differing(tmp_path / "keras/weights.safetensors", tmp_path / "again/weights.safetensors") == []
 

@@ -19,7 +19,7 @@ def test_names(tmp_path, kind):
     model = module.load()
     np.testing.assert_array_equal(model(torch.from_numpy(X)).detach().numpy(), expected(X))
     module.save(model)
-    onward("take", tmp_path / "torch", tmp_path / "model.onnx", "-o", tmp_path / "taken.onnx")
+    onward("import-weights", tmp_path / "torch", tmp_path / "model.onnx", "-o", tmp_path / "taken.onnx")
     onward("export", tmp_path / "taken.onnx", "--to", "torch", "-o", tmp_path / "again")
     assert differing(tmp_path / "torch/weights.safetensors", tmp_path / "again/weights.safetensors") == []
 

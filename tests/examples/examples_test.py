@@ -213,12 +213,12 @@ def test_draft_of_the_linear_example(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["nowhere"], "there is no example 'nowhere'"),
-    (["cnn", "--draft", "-o", "{}/x.onnx"], "2019 draft form can't say"),
-    (["gan", "--draft", "-o", "{}/x.onnx"], "2019 draft form holds one training info"),
+    (["nowhere"], "unknown example 'nowhere'"),
+    (["cnn", "--draft", "-o", "{}/x.onnx"], "2019 draft format cannot express"),
+    (["gan", "--draft", "-o", "{}/x.onnx"], "2019 draft format holds one training info"),
     (["linear", "-o", "{}/no/such/folder/x.onnx"], "{}/no/such/folder"),
     (["linear", "--draft", "-o", "{}/no/such/folder/x.onnx"], "{}/no/such/folder"),
-    (["-o", "{}/x.onnx"], "-o takes a NAME, or --all"),
+    (["-o", "{}/x.onnx"], "-o needs the NAME of an example, or --all"),
     (["--all"], "--output"),
     (["linear", "--draft"], "--output"),
     (["linear", "--all", "-o", "{}"], "NAME"),

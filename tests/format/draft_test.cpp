@@ -228,7 +228,7 @@ TEST(Draft, MalformedPartsAreRefusedWithTheirReason) {
        "a Gradient of the draft's algorithm lacks xs or y"},
       {"xs that is no input",
        [](Draft& d) { d.algorithm = R"(A (x) => () { d = Gradient<xs = ["w"], y = "x">(x) })"; },
-       "'w' of xs is no input of the draft's Gradient"},
+       "'w' of xs is not an input of the draft's Gradient"},
       {"MSE of three", [](Draft& d) { d.algorithm = "A (x) => () { l = MSE(x, x, x) }"; },
        "MSE takes 2 inputs and gives 1 output, not 3 and 1"},
       {"a subgraph in the algorithm",
@@ -245,7 +245,7 @@ TEST(Draft, MalformedPartsAreRefusedWithTheirReason) {
       {"state that the graph has too", [](Draft& d) { d.initializers.push_back("float w = {1}"); },
        "'w' is defined by the graph, and by the draft's training_info too"},
       {"a function twice", [](Draft& d) { d.functions.push_back(d.functions[0]); },
-       "the 2019 draft form holds function 'Inference' twice"},
+       "the 2019 draft format holds function 'Inference' twice"},
       {"functions that call each other",
        [](Draft& d) { d.functions[0] = "Inference (x, w) => (y) { y = Inference(x, w) }"; },
        "the function calls itself"},
@@ -253,7 +253,7 @@ TEST(Draft, MalformedPartsAreRefusedWithTheirReason) {
        [](Draft& d) {
          d.functions[0] = "Inference (x, w) => (y) { z = MatMul(x, w) s = Softmax(z) y = Clip(s) }";
        },
-       "can't be raised from opset 9 to 17 because of Clip, Softmax"},
+       "cannot be upgraded from opset 9 to 17 because of Clip, Softmax"},
       {"no opset", [](Draft& d) { d.model.replace(d.model.find("[\"\" : 9]"), 8, "[]"); },
        "the model imports no operator set"},
       {"an opset that there is not",
@@ -274,7 +274,7 @@ TEST(Draft, MalformedPartsAreRefusedWithTheirReason) {
 TEST(Draft, WithoutAGraphIsNoModel) {
   onnx::ModelProto draft = Draft().message();
   draft.clear_graph();
-  EXPECT_EQ(error_of(draft), "it holds no graph, so it is no ONNX model");
+  EXPECT_EQ(error_of(draft), "it has no graph: it is not an ONNX model");
 }
 
 TEST(Draft, DamagedFieldsAreRefused) {
@@ -284,17 +284,17 @@ TEST(Draft, DamagedFieldsAreRefused) {
     const char* message;
     std::function<void(Fields&)> add;
   } cases[] = {
-      {"the functions of its 2019 draft form is damaged",
+      {"the functions of its 2019 draft format is damaged",
        [](Fields& fields) { fields.AddVarint(9, 1); }},
-      {"the functions of its 2019 draft form is damaged",
+      {"the functions of its 2019 draft format is damaged",
        [](Fields& fields) { fields.AddLengthDelimited(9, "\xff\xff\xff"); }},
-      {"the training_info of its 2019 draft form is damaged",
+      {"the training_info of its 2019 draft format is damaged",
        [](Fields& fields) { fields.AddLengthDelimited(21, "\x0a\x7f"); }},
-      {"the training_info of its 2019 draft form has no algorithm, or several",
+      {"the training_info of its 2019 draft format has no algorithm, or several",
        [](Fields& fields) { fields.AddLengthDelimited(21, ""); }},
-      {"the initializers of its 2019 draft form is damaged",
+      {"the initializers of its 2019 draft format is damaged",
        [](Fields& fields) { fields.AddLengthDelimited(21, std::string("\x0a\x01\xff")); }},
-      {"the training_info of its 2019 draft form lacks a loss or gradients",
+      {"the training_info of its 2019 draft format lacks a loss or gradients",
        [](Fields& fields) { fields.AddLengthDelimited(21, std::string("\x2a\x00", 2)); }},
   };
   for (const auto& each : cases) {
@@ -357,10 +357,10 @@ TEST(DraftWrite, RefusesWhatTheDraftHasNoWordsFor) {
        "without initialization"},
       {"g (float[2] x) => (float[2] y) { y = Softmax(x) } training_info { algorithm a () => () {} "
        "}",
-       "can't say Softmax as opset 17 does"},
+       "cannot express Softmax of opset 17"},
       {"g (float[2] x) => (float[2] y) { y = Abs(x) } "
        "training_info { algorithm a () => (float[2] z) { z = HardSwish(y) } }",
-       "can't say HardSwish as opset 17 does"},
+       "cannot express HardSwish of opset 17"},
   };
   for (const auto& [text, message] : cases) {
     try {

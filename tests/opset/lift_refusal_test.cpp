@@ -26,62 +26,66 @@ constexpr const char* kNormalizationInputs =
 constexpr RefusalCase kRefusals[] = {
     {"axis of an unknown rank", 6, "(float[] a, float[3] b) => (y)",
      "y = Add<broadcast = 1, axis = 1>(a, b)",
-     "Add of opset 6 can't be lifted: axis is 1, and the rank of 'a' is not known"},
+     "Add of opset 6 cannot be upgraded: axis is 1, and the rank of 'a' is not known"},
     {"axis beyond the rank", 6, "(float[2,3] a, float[3] b) => (y)",
      "y = Add<broadcast = 1, axis = 2>(a, b)",
-     "Add of opset 6 can't be lifted: axis 2 leaves no room for rank 1 below rank 2"},
+     "Add of opset 6 cannot be upgraded: axis 2 leaves no room for rank 1 below rank 2"},
     {"negative axis", 6, "(float[2,3] a, float[3] b) => (y)",
      "y = Add<broadcast = 1, axis = -1>(a, b)",
-     "Add of opset 6 can't be lifted: a negative axis (-1) has no meaning there"},
+     "Add of opset 6 cannot be upgraded: a negative axis (-1) has no meaning there"},
     {"slope of an unknown rank", 6, "(float[] x, float[3] s) => (y)", "y = PRelu(x, s)",
-     "PRelu of opset 6 can't be lifted: the channels of 'x' (f32[...]) can't be matched with 's' "
+     "PRelu of opset 6 cannot be upgraded: the channels of 'x' (f32[...]) can't be matched with "
+     "'s' "
      "(f32[3])"},
     {"type name", 1, "(float[N] x) => (y)", "y = Cast<to = \"FLOAT99\">(x)",
-     "Cast of opset 1 can't be lifted: 'FLOAT99' is not the name of an element type"},
+     "Cast of opset 1 cannot be upgraded: 'FLOAT99' is not the name of an element type"},
     {"infinity in a small float", 19, "(float[N] x) => (y)", "y = Cast<to = 18>(x)",
-     "Cast of opset 19 can't be lifted: what infinity becomes in float8e4m3fnuz has changed since"},
+     "Cast of opset 19 cannot be upgraded: what infinity becomes in float8e4m3fnuz has changed "
+     "since"},
     {"integers in Erf", 9, "(int32[N] x) => (y)", "y = Erf(x)",
-     "Erf of opset 9 can't be lifted: 'x' is of type int32, which is not allowed any more"},
+     "Erf of opset 9 cannot be upgraded: 'x' is of type int32, which is no longer allowed"},
     {"integers in ReduceLogSum", 18, "(int64[N] x) => (y)", "y = ReduceLogSum(x)",
-     "ReduceLogSum of opset 18 can't be lifted: 'x' is of type int64, which is not allowed any "
-     "more"},
+     "ReduceLogSum of opset 18 cannot be upgraded: 'x' is of type int64, which is no longer "
+     "allowed"},
     {"order of paddings", 1, "(float[3,2] x) => (y)", "y = Pad<paddings = [0, 0, 2, 0]>(x)",
-     "Pad of opset 1 can't be lifted: the standard says two things about the order of paddings "
+     "Pad of opset 1 cannot be upgraded: the standard is ambiguous about the order of paddings "
      "[0,0,2,0]"},
     {"Split without axis", 1, "(float[4] x) => (a, b)", "a, b = Split(x)",
-     "Split of opset 1 can't be lifted: it has no axis, and the standard no default"},
+     "Split of opset 1 cannot be upgraded: it has no axis, and the standard defines no default"},
     {"Reshape without shape", 1, "(float[4] x) => (y)", "y = Reshape(x)",
-     "Reshape of opset 1 can't be lifted: it has no shape"},
+     "Reshape of opset 1 cannot be upgraded: it has no shape"},
     {"computed padding", 10, "(float[1,1,4] x, float[1,1,3] w) => (y)",
      "y = ConvTranspose<output_shape = [5]>(x, w)",
-     "ConvTranspose of opset 10 can't be lifted: an odd padding that is computed goes to the other "
+     "ConvTranspose of opset 10 cannot be upgraded: an odd padding that is computed goes to the "
+     "other "
      "side since"},
     {"BatchNormalization that trains by its attribute", 6, kNormalizationInputs,
      "y = BatchNormalization(x, s, b, m, v)",
-     "BatchNormalization of opset 6 can't be lifted: is_test is 0, and its training mode does not "
+     "BatchNormalization of opset 6 cannot be upgraded: is_test is 0, and its training mode does "
+     "not "
      "say how the running variance is computed"},
     {"BatchNormalization that trains by its outputs", 9, kNormalizationInputs,
      "y, m1, v1 = BatchNormalization(x, s, b, m, v)",
-     "BatchNormalization of opset 9 can't be lifted: its training mode does not say how the "
+     "BatchNormalization of opset 9 cannot be upgraded: its training mode does not say how the "
      "running "
      "variance is computed"},
     {"BatchNormalization by activation", 7, kNormalizationInputs,
      "y = BatchNormalization<spatial = 0>(x, s, b, m, v)",
-     "BatchNormalization of opset 7 can't be lifted: spatial is 0, which has no newer form"},
+     "BatchNormalization of opset 7 cannot be upgraded: spatial is 0, which has no newer form"},
     {"mask of floats", 7, "(float[N] x) => (y, mask)", "y, mask = Dropout(x)",
-     "Dropout of opset 7 can't be lifted: what its mask 'mask' holds is not defined"},
+     "Dropout of opset 7 cannot be upgraded: what its mask 'mask' holds is not defined"},
     {"mask of bools", 10, "(float[N] x) => (y, mask)", "y, mask = Dropout(x)",
-     "Dropout of opset 10 can't be lifted: what its mask 'mask' holds is not defined"},
+     "Dropout of opset 10 cannot be upgraded: what its mask 'mask' holds is not defined"},
     {"fractional p", 1, "(float[1,1,4] x) => (y)", "y = GlobalLpPool<p = 2.5>(x)",
-     "GlobalLpPool of opset 1 can't be lifted: p is 2.5, which is not an integer"},
+     "GlobalLpPool of opset 1 cannot be upgraded: p is 2.5, which is not an integer"},
     {"scale of a vector", 19, "(uint8[N] x, float[1] s) => (y)", "y = DequantizeLinear(x, s)",
-     "DequantizeLinear of opset 19 can't be lifted: what a scale f32[1] means for 'x' u8[N] has "
+     "DequantizeLinear of opset 19 cannot be upgraded: what a scale f32[1] means for 'x' u8[N] has "
      "changed since"},
     {"no rule", 7, "(float[1,1,4,4] x) => (y)", "y = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(x)",
-     "Upsample of opset 7 has no rule yet: where its samples lie is not defined"},
+     "Upsample of opset 7 is not supported yet: where its samples lie is not defined"},
     {"deprecated operator", 11, "(float[4] x, int64[2] i, float[2] u) => (y)",
      "y = Scatter(x, i, u)",
-     "Scatter of opset 11 has no rule yet: it is deprecated: ScatterElements has replaced it"},
+     "Scatter of opset 11 is not supported yet: it is deprecated: ScatterElements has replaced it"},
     {"unknown operator", 7, "(float[N] x) => (y)", "y = Nonsense(x)",
      "Nonsense of opset 7 does not exist"},
     {"operator of a later version", 7, "(float[N] x) => (y)", "y = Gelu(x)",
@@ -90,16 +94,16 @@ constexpr RefusalCase kRefusals[] = {
      "Relu of opset 99 is newer than opset 28"},
     {"stray attribute with a later meaning", 1, "(float[1,1,4] x) => (y)",
      "y = AveragePool<kernel_shape = [2], count_include_pad = 1>(x)",
-     "AveragePool of opset 1 can't be lifted: it has an attribute 'count_include_pad' that this "
-     "version does not know"},
+     "AveragePool of opset 1 cannot be upgraded: it has an attribute 'count_include_pad' that this "
+     "version does not have"},
     {"attribute of the wrong kind", 6, "(float[N] x) => (y)", "y = Clip<min = 1>(x)",
-     "Clip of opset 6 can't be lifted: its attribute 'min' is of the wrong kind"},
+     "Clip of opset 6 cannot be upgraded: its attribute 'min' has the wrong type"},
     {"missing attribute", 6, "(float[N] x) => (y)", "y = Unsqueeze(x)",
-     "Unsqueeze of opset 6 can't be lifted: it has no attribute 'axes'"},
+     "Unsqueeze of opset 6 cannot be upgraded: it has no attribute 'axes'"},
     {"missing input", 6, "(float[N] x) => (y)", "y = Add(x)",
-     "Add of opset 6 can't be lifted: it has 1 inputs"},
+     "Add of opset 6 cannot be upgraded: it has 1 inputs"},
     {"input left out", 6, "(float[N] x) => (y)", "y = Add(\"\", x)",
-     "Add of opset 6 can't be lifted: its input 0 is left out"},
+     "Add of opset 6 cannot be upgraded: its input 0 is left out"},
 };
 
 /// Results need no types here.
@@ -144,10 +148,10 @@ TEST(LiftRefusal, NamesEveryNodeAtOnce) {
     FAIL() << "nothing was refused";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "some operators are in a form that can't be lifted to the newest:\n"
-                 "  Dropout of opset 7 can't be lifted: what its mask 'm' holds is not defined "
+                 "some operators cannot be upgraded to the latest opset:\n"
+                 "  Dropout of opset 7 cannot be upgraded: what its mask 'm' holds is not defined "
                  "(node 'y')\n"
-                 "  Upsample of opset 7 has no rule yet: where its samples lie is not defined "
+                 "  Upsample of opset 7 is not supported yet: where its samples lie is not defined "
                  "(node 'up1', 'b')");
   }
 }

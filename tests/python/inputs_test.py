@@ -72,19 +72,19 @@ def test_accepted(name, dtype):
 
 
 @pytest.mark.parametrize("given, message", [
-    ({"x": np.full((2, 2), 1e39)}, r"element 0 is 1e\+39, which f32 can't hold"),
-    ({"x": X.astype(complex)}, "c128 does not become f32: pass an array of f32"),
-    ({"x": np.array([[2**24 + 1, 0], [0, 0]])}, "element 0 is 16777217, which f32 can't hold: pass floats"),
+    ({"x": np.full((2, 2), 1e39)}, r"element 0 is 1e\+39, which f32 cannot represent"),
+    ({"x": X.astype(complex)}, "c128 is not converted to f32: pass an array of f32"),
+    ({"x": np.array([[2**24 + 1, 0], [0, 0]])}, "element 0 is 16777217, which f32 cannot represent: pass floats"),
     ({"x": X[None]}, r"f64\[1,2,2\] does not fit f32\[N,2\]"),
     ({"x": X[:, :1]}, "dimension 1 is 2 and 1"),
     ({"x": [[1, 2], [3]]}, "list can't be taken for an array"),
     ({"x": None}, "must hold strings, not NoneType"),
     ({"x": "data.npy"}, "does not"),
-    ({"label": LABEL + 0.5}, "element 0 is 2.5, which i64 can't hold: pass whole numbers"),
+    ({"label": LABEL + 0.5}, "element 0 is 2.5, which i64 cannot represent: pass integers"),
     ({"label": [np.nan, 0]}, "element 0 is nan"),
     ({"label": np.eye(3)[LABEL]}, r"f64\[2,3\] does not fit i64\[N\]"),
     ({"label": 2}, r"i64\[\] does not fit i64\[N\]"),
-    ({"flag": FLAG.astype(int)}, "i64 does not become bool: pass an array of bool"),
+    ({"flag": FLAG.astype(int)}, "i64 is not converted to bool: pass an array of bool"),
 ], ids=lambda value: str(value)[:30])
 def test_refused(given, message):
     with pytest.raises(onward.Error, match=message) as error:

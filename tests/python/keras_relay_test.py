@@ -77,7 +77,7 @@ def test_there_and_back(tmp_path, name, dtype):
     moved += keras_losses(model, batches[25:45])
     source.save(model, optimizer)
 
-    subprocess.run([ONWARD, "take", tmp_path / "keras", tmp_path / "job.onnx", "-o", tmp_path / "back.onnx"], check=True)
+    subprocess.run([ONWARD, "import-weights", tmp_path / "keras", tmp_path / "job.onnx", "-o", tmp_path / "back.onnx"], check=True)
     moved += onward_losses(onward.Trainer(onward.load(tmp_path / "back.onnx")), batches[45:])
     np.testing.assert_allclose(moved, expected, rtol=TOLERANCE[dtype])
 

@@ -57,7 +57,7 @@ try:
     {USES[use]}
     sys.exit("was not refused")
 except onward.Error as error:
-    assert "'model.onnx.data' was cut while it was used" in str(error), error
+    assert "'model.onnx.data' was truncated while in use" in str(error), error
 """, tmp_path)
 
 

@@ -1,5 +1,7 @@
 """onward.prepare makes an inference model trainable."""
 
+import re
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -30,7 +32,7 @@ def losses(model, steps=30):
 @pytest.mark.parametrize("formula", ["torch", "keras", "onnx"])
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "nesterov", "adam", "adamw", "adagrad"])
 def test_every_optimizer_learns(mlp, optimizer, formula):
-    model = onward.prepare(mlp, loss="softmax_cross_entropy", optimizer=optimizer, formula=formula, learning_rate=0.02)
+    model = onward.prepare(mlp, loss="softmax_cross_entropy", optimizer=optimizer, formula=formula, lr=0.02)
     assert model.check() == []
     assert set(model.parameters) == {"w1", "b1", "w2", "b2"}
     learned = losses(model)
@@ -47,7 +49,7 @@ def test_a_loss_of_one_s_own(mlp):
     loss = onward.parse("""<ir_version: 8, opset_import: ["" : 17]>
         mean_error (float[N,3] logits, float[N,3] wanted) => (float loss)
         { d = Sub(logits, wanted)  a = Abs(d)  loss = ReduceMean<keepdims = 0>(a) }""")
-    model = onward.prepare(mlp, loss=loss, optimizer="sgd", learning_rate=0.1)
+    model = onward.prepare(mlp, loss=loss, optimizer="sgd", lr=0.1)
     trainer = onward.Trainer(model)
     batch = {"x": BATCH["x"], "wanted": np.zeros((6, 3), np.float32)}
     expected = np.abs(trainer.infer({"x": BATCH["x"]})["logits"]).mean()
@@ -57,9 +59,11 @@ def test_a_loss_of_one_s_own(mlp):
 @pytest.mark.parametrize("options, message", [
     ({"loss": "hinge"}, "hinge"),
     ({"loss": "mse", "optimizer": "lbfgs"}, "lbfgs"),
-    ({"loss": "mse", "lr": 0.1}, "'lr' is no number of an optimizer: there are learning_rate"),
+    ({"loss": "mse", "lrr": 0.1}, "unknown optimizer setting 'lrr': did you mean 'lr'?"),
     ({"loss": "mse", "train": ["nobody"]}, "nobody"),
+    ({"loss": "mse", "model_output": "nobody"}, "nobody"),
     ({"loss": "mse", "output": "nobody"}, "nobody"),
+    ({"loss": "mse", "output": "y", "model_output": "y"}, "output is the former name of model_output"),
 ])
 def test_wrong_options_are_refused(mlp, options, message):
     with pytest.raises(onward.Error, match=message):
@@ -89,16 +93,16 @@ def test_names_give_way_and_are_told(taken):
 def test_what_can_t_be_trained_is_prepared_by_force_only():
     model = onward.parse("""<ir_version: 8, opset_import: ["" : 17]>
 g (float[N,2] x) => (float[N,3] y) <float[2,3] w = full(1)> { y = Einsum<equation = "ij,jk->ik">(x, w) }""")
-    with pytest.raises(onward.Error, match="nothing computes Einsum"):
+    with pytest.raises(onward.Error, match="no kernel for Einsum"):
         onward.prepare(model, loss="mse", train=["w"])
     assert len(onward.prepare(model, loss="mse", train=["w"], force=True).training) == 1
 
 
-ALL = {"learning_rate", "weight_decay", "momentum", "dampening", "beta1", "beta2", "epsilon", "rate_decay", "initial_accumulator"}
+ALL = {"lr", "weight_decay", "momentum", "dampening", "beta1", "beta2", "epsilon", "lr_decay", "initial_accumulator"}
 ADAM = {"beta1", "beta2", "epsilon"}
 OWN = {"sgd": set(), "momentum": {"momentum", "dampening"}, "nesterov": {"momentum"}, "adam": ADAM, "adamw": ADAM,
-       "adagrad": {"epsilon", "rate_decay", "initial_accumulator"}}
-KERAS_LACKS = {"dampening", "rate_decay"}
+       "adagrad": {"epsilon", "lr_decay", "initial_accumulator"}}
+KERAS_LACKS = {"dampening", "lr_decay"}
 ONNX_HAS = {("nesterov", "onnx"): {"dampening"}}
 ONNX_LACKS = {("sgd", "onnx"): {"weight_decay"}}
 
@@ -106,20 +110,20 @@ ONNX_LACKS = {("sgd", "onnx"): {"weight_decay"}}
 @pytest.mark.parametrize("formula", ["torch", "keras", "onnx"])
 @pytest.mark.parametrize("optimizer", OWN)
 def test_numbers_of_other_optimizers_are_refused_by_name(mlp, optimizer, formula):
-    own = OWN[optimizer] | {"learning_rate", "weight_decay"}
+    own = OWN[optimizer] | {"lr", "weight_decay"}
     if formula == "keras":
         own -= KERAS_LACKS
     own |= ONNX_HAS.get((optimizer, formula), set())
     own -= ONNX_LACKS.get((optimizer, formula), set())
     for name in sorted(ALL):
         settings = {"loss": "softmax_cross_entropy", "optimizer": optimizer, "formula": formula}
-        option = "--lr" if name == "learning_rate" else "--" + name.replace("_", "-")
+        option = "--" + name.replace("_", "-")
         if name in own:
             value = 0 if name == "weight_decay" else 0.25
             onward.prepare(mlp, **settings, **{name: value})
             continue
-        message = f"{optimizer} in the formula of {formula} has no {name}: it has learning_rate"
-        with pytest.raises(onward.Error, match=message):
+        message = f"{optimizer} ({formula} formula) has no setting {name}: it has lr"
+        with pytest.raises(onward.Error, match=re.escape(message)):
             onward.prepare(mlp, **settings, **{name: 0.25})
         result = onward_program("prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--optimizer", optimizer,
                                 "--formula", formula, option, "0.25")
@@ -127,10 +131,10 @@ def test_numbers_of_other_optimizers_are_refused_by_name(mlp, optimizer, formula
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"loss": "mse", "ignore_index": 1}, "ignore_index is of softmax_cross_entropy"),
-    ({"loss": "softmax_cross_entropy", "batch_momentum": 0.9}, "batch_momentum is of BatchNormalization"),
-    ({"loss": "softmax_cross_entropy", "batch_norm": "batch", "batch_momentum": 0.9}, "the loss depends on none"),
-    ({"loss": "softmax_cross_entropy", "batch_variance": "unbiased"}, "an unbiased variance is of BatchNormalization"),
+    ({"loss": "mse", "ignore_index": 1}, "ignore_index applies to softmax_cross_entropy only"),
+    ({"loss": "softmax_cross_entropy", "batch_momentum": 0.9}, "batch_momentum has no effect"),
+    ({"loss": "softmax_cross_entropy", "batch_norm": "batch", "batch_momentum": 0.9}, "the loss depends on no BatchNormalization"),
+    ({"loss": "softmax_cross_entropy", "batch_variance": "unbiased"}, "unbiased batch_variance has no effect"),
 ])
 def test_settings_that_would_change_nothing_are_refused_by_name(mlp, options, message):
     with pytest.raises(onward.Error, match=message):
@@ -141,7 +145,7 @@ def test_settings_that_would_change_nothing_are_refused_by_name(mlp, options, me
 def test_a_backend_of_keras_is_of_its_formula(formula):
     result = onward_program("prepare", "no.onnx", "-o", "out.onnx", "--loss", "mse", "--formula", formula,
                             "--keras-backend", "jax")
-    assert result.returncode == 1 and "--keras-backend is of the formula of keras" in result.stderr
+    assert result.returncode == 1 and "--keras-backend applies to Keras's formulas only" in result.stderr
 
 
 # Two branches and the body of a loop hold weights; two of them have the same name.
@@ -169,7 +173,7 @@ def numbers(count):
 
 def test_weights_inside_of_branches_and_loops_are_trained():
     inference = onward.parse(BRANCHES % (numbers(16), numbers(16), numbers(16), numbers(12)))
-    model = onward.prepare(inference, loss="softmax_cross_entropy", optimizer="sgd", learning_rate=0.1)
+    model = onward.prepare(inference, loss="softmax_cross_entropy", optimizer="sgd", lr=0.1)
     assert model.check() == []
     assert set(model.parameters) == {"w", "w_2", "u", "k", "v"}
     trainer = onward.Trainer(model)

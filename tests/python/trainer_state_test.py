@@ -260,6 +260,6 @@ def test_an_initialization_that_is_not_finite(dtype, number, op, second, found):
         text = text.replace("w = {1, 2}", "w = {0, 0}")
     trainer = onward.Trainer(onward.parse(text))
     before = {name: array.copy() for name, array in trainer.state().items()}
-    with pytest.raises(onward.Error, match=f"'w' became {found}: the initialization"):
+    with pytest.raises(onward.Error, match=f"'w' became {found}: the model's initialization computes it"):
         trainer.initialize()
     assert all((trainer.state()[name] == array).all() for name, array in before.items())

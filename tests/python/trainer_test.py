@@ -230,7 +230,7 @@ def test_each_trainer_has_its_own_threads(threads, others):
 
 @pytest.mark.parametrize("threads", [-1, 257, 100000, 2**40])
 def test_threads_are_bounded(threads):
-    with pytest.raises(onward.Error, match=f"{threads} threads can't be used"):
+    with pytest.raises(onward.Error, match=f"{threads} threads are not supported"):
         onward.Trainer(WIDE, threads=threads)
 
 

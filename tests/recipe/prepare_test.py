@@ -72,7 +72,7 @@ def test_every_decision_is_printed(model, tmp_path):
     text, _ = prepare(model, tmp_path, "--freeze", "conv.*")
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[:5] == [
-        "trained (4 tensors, 193 numbers)",
+        "trained (4 tensors, 193 parameters)",
         "bn.weight f64[4] scale of BatchNormalization 'bn'",
         "bn.bias f64[4] bias of BatchNormalization 'bn'",
         "fc.weight f64[5,36] weight of Gemm 'logits'",
@@ -80,8 +80,8 @@ def test_every_decision_is_printed(model, tmp_path):
     ]
     assert "conv.weight f64[4,1,3,3] --freeze conv.*, weight of Conv 'conv'" in lines
     assert "bn.running_var f64[4] running variance of BatchNormalization 'bn', a statistic" in lines
-    assert any(line.startswith("note: the loss reads 'logits', before the Softmax") for line in lines)
-    assert lines[-1].endswith("a step takes x f64[N,1,8,8], label i64[N] and gives loss")
+    assert any(line.startswith("note: the loss is computed from the logits 'logits', before the Softmax") for line in lines)
+    assert lines[-1].endswith("a training step takes x f64[N,1,8,8], label i64[N] and returns loss")
 
 
 def test_json(model, tmp_path):
@@ -112,14 +112,14 @@ def test_loss_from_a_file(model, tmp_path):
 
 
 REFUSALS = {
-    "unknown loss": (["--loss", "hinge"], "there is no loss 'hinge'"),
+    "unknown loss": (["--loss", "hinge"], "unknown loss 'hinge'"),
     "loss file is missing": (["--loss", "nowhere.onnx"], "nowhere.onnx"),
-    "loss needs a file": (["--loss", "custom"], "a custom loss is an ONNX file"),
-    "unknown output": (["--loss", "mse", "--output", "scores"],
+    "loss needs a file": (["--loss", "custom"], "a custom loss is an ONNX model"),
+    "unknown output": (["--loss", "mse", "--model-output", "scores"],
                        "the model has no output 'scores': it has 'probabilities'"),
     "idle pattern": (["--loss", "mse", "--train", "head*"], "the pattern 'head*' matches no tensor"),
     "unknown optimizer": (["--loss", "mse", "--optimizer", "lion"], "lion"),
-    "bad number": (["--loss", "mse", "--lr", "-1"], "the learning rate is -1"),
+    "bad number": (["--loss", "mse", "--lr", "-1"], "lr must be a finite number of at least 0, not -1"),
     "folder is missing": (["--loss", "mse", "-o", "/nowhere/at/all.onnx"], "/nowhere/at"),
 }
 
@@ -144,11 +144,11 @@ def test_what_can_t_be_trained_is_written_by_force_only(tmp_path):
     model.write_text(UNTRAINABLE)
     arguments = ["prepare", model, "-o", out, "--loss", "mse", "--train", "w"]
     refused = run(*arguments)
-    assert refused.returncode == 1 and "nothing computes Einsum (node 'y')" in refused.stderr
+    assert refused.returncode == 1 and "no kernel for Einsum (node 'y') yet" in refused.stderr
     assert not out.exists()
     forced = run(*arguments, "--force")
     assert forced.returncode == 0, forced.stderr
-    assert "note: Onward can't train this file itself: nothing computes Einsum (node 'y')" in forced.stdout
+    assert "note: Onward cannot train this model: no kernel for Einsum (node 'y') yet" in forced.stdout
     assert run("check", out).returncode == 0
 
 
@@ -156,3 +156,16 @@ def test_help_has_an_example():
     done = run("prepare", "--help")
     assert done.returncode == 0
     assert "Example: onward prepare" in done.stdout
+
+
+@pytest.mark.parametrize("formula, shown", [
+    ("torch", "optimizer  adam as in PyTorch: lr = 0.002, weight_decay = 0.0, beta1 = 0.9"),
+    ("keras", "optimizer  adam as in Keras: lr = 0.002, weight_decay = 0.0, beta1 = 0.9"),
+])
+def test_show_names_loss_and_optimizer(model, tmp_path, formula, shown):
+    out = tmp_path / "t.onnx"
+    assert run("prepare", model, "-o", out, "--loss", "softmax_cross_entropy", "--formula", formula, "--lr", "0.002").returncode == 0
+    text = run("show", out).stdout
+    assert "(softmax_cross_entropy, mean)" in text and shown in text
+    recipe = json.loads(run("show", out, "--json").stdout)["training"][0]["recipe"]
+    assert (recipe["optimizer"], recipe["formula"], recipe["settings"]["lr"]) == ("adam", formula, 0.002)

@@ -35,7 +35,7 @@ const RoleCase kRoleCases[] = {
      "bias of MatMul 'm', added by Add 'y'"},
     {"mask_on_scores", "p = MatMul(x, w) t = Transpose(p) m = MatMul(p, t) y = Add(m, mask)",
      "double[1,1] mask = full(0), double[4,4] w = full(1)", "mask", false,
-     "operand of Add 'y', no weight of a layer"},
+     "operand of Add 'y', not a layer's weight"},
     {"transposed_weight", "t = Transpose<perm = [1, 0]>(w) y = MatMul(x, t)",
      "double[3,4] w = full(1)", "w", true, "weight of MatMul 'y' (through Transpose)"},
     {"moved_weight", "i = Identity(w) r = Reshape(i, s) c = Cast<to = 11>(r) y = MatMul(x, c)",
@@ -46,7 +46,7 @@ const RoleCase kRoleCases[] = {
      "double[3,4] w = full(1)", "w", true, "weight of MatMul 'y' (through Gather, Transpose)"},
     {"repeated_number", "b = Expand(zero, s) y = Gemm(x, w, b)",
      "double[4,3] w = full(1), double zero = full(0), int64[1] s = {3}", "zero", false,
-     "a single number that Expand 'b' repeats"},
+     "a scalar that Expand 'b' repeats"},
     {"embedding",
      "i = Cast<to = 7>(x) e = Gather(w, i) y = ReduceMean<axes = [1], keepdims = 0>(e)",
      "double[9,3] w = full(1)", "w", true, "embedding of Gather 'e'"},
@@ -61,13 +61,13 @@ const RoleCase kRoleCases[] = {
      "v", false, "running variance of BatchNormalization 'y', a statistic"},
     {"written_out_scale", "q = Mul(x, x) s = Sqrt(q) d = Div(x, s) h = Mul(d, g) y = Add(h, b)",
      "double[4] g = full(1), double[4] b = full(0)", "g", true,
-     "scale of a written-out normalization, Mul 'h'"},
+     "scale of a decomposed normalization, Mul 'h'"},
     {"written_out_bias", "q = Mul(x, x) s = Sqrt(q) d = Div(x, s) h = Mul(d, g) y = Add(h, b)",
      "double[4] g = full(1), double[4] b = full(0)", "b", true,
-     "bias of a written-out normalization, Add 'y'"},
+     "bias of a decomposed normalization, Add 'y'"},
     {"pixel_mean", "d = Sub(x, mean) y = MatMul(d, w)",
      "double[4] mean = full(0.5), double[4,3] w = full(1)", "mean", false,
-     "operand of Sub 'd', no weight of a layer"},
+     "operand of Sub 'd', not a layer's weight"},
     {"tied", "y0 = MatMul(x, w) z = Mul(w, w) s = ReduceSum<keepdims = 0>(z) y = Add(y0, s)",
      "double[4,3] w = full(1)", "w", true, "weight of MatMul 'y0'"},
     {"dead_branch", "y = MatMul(x, w) z = MatMul(x, v)",
@@ -79,7 +79,7 @@ const RoleCase kRoleCases[] = {
      "double[9,3] w = full(1), double[4,2] v = full(1)", "v", false,
      "weight of MatMul 'h'; but no gradient of the loss reaches it"},
     {"unused", "y = MatMul(x, w)", "double[4,3] w = full(1), double[2] left = full(1)", "left",
-     false, "no node reads it"},
+     false, "unused"},
 };
 
 class RoleTest : public testing::TestWithParam<RoleCase> {};
@@ -143,7 +143,7 @@ g (double[N,2] x) => (double[N,2] y) <double[2] p = full(0), double[2,2] w = ful
   };
   EXPECT_TRUE(decide("PARAMETER").trained);
   EXPECT_EQ(decide("PARAMETER").reason,
-            "PARAMETER in PyTorch's export, operand of Add 'y', no weight of a layer");
+            "PARAMETER in PyTorch's export, operand of Add 'y', not a layer's weight");
   EXPECT_FALSE(decide("BUFFER").trained);
   EXPECT_FALSE(decide("").trained);
 }

@@ -31,7 +31,7 @@ CASES = {
     "adagrad": (
         ["--optimizer", "adagrad", "--lr", "0.02"], (torch.optim.Adagrad, {"lr": 0.02}), ["sum"]),
     "adagrad, other numbers": (
-        ["--optimizer", "adagrad", "--lr", "0.02", "--rate-decay", "0.1", "--weight-decay", "0.01",
+        ["--optimizer", "adagrad", "--lr", "0.02", "--lr-decay", "0.1", "--weight-decay", "0.01",
          "--initial-accumulator", "0.1"],
         (torch.optim.Adagrad, {"lr": 0.02, "lr_decay": 0.1, "weight_decay": 0.01,
                                "initial_accumulator_value": 0.1}), ["sum"]),

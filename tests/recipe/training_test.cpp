@@ -111,7 +111,8 @@ TEST(LossTest, IsTheFormula) {
                                                               .reduction = each.reduction,
                                                               .ignore_index = each.ignore_index});
     EXPECT_EQ(recognise(prepared.model, 0)->prediction->name(), each.reads) << each.name;
-    const bool says_so = !prepared.notes.empty() && prepared.notes[0].starts_with("the loss reads");
+    const bool says_so = !prepared.notes.empty() &&
+                         prepared.notes[0].starts_with("the loss is computed from the logits");
     EXPECT_EQ(says_so, each.reads == "l") << each.name;
     Trainer trainer(std::move(prepared.model));
     const double loss = trainer.step({{"x", each.x}, {"label", each.label}}).at("loss").number(0);
@@ -370,7 +371,7 @@ TEST(OptimizerTest, SaysWhatFloat32DoesToAttributes) {
   const Prepared prepared = prepare_with_reasons(model_of(kLinear), recipe);
   ASSERT_EQ(prepared.notes.size(), 1U);
   EXPECT_TRUE(prepared.notes[0].starts_with(
-      "momentum = 0.9 is stored as the float32 0.89999997615814209, which is 2.4e-08 off"))
+      "momentum = 0.9 is stored as float32 0.89999997615814209, an error of 2.4e-08"))
       << prepared.notes[0];
 }
 
@@ -445,7 +446,7 @@ TEST(TrainingForwardTest, DropoutDropsOnlyWhileTraining) {
   const double kept = keeping.step(kImages).at("loss").number(0);
   EXPECT_NE(dropping.step(kImages).at("loss").number(0), kept);
   const auto notes = prepare_with_reasons(model_of(kConvolutional), without).notes;
-  EXPECT_EQ(notes.back(), "1 Dropout node drops nothing while training");
+  EXPECT_EQ(notes.back(), "1 Dropout node drops nothing in training");
 }
 
 TEST(TrainingForwardTest, DropoutKeepsItsRatio) {
@@ -501,7 +502,7 @@ g (float[N,4] x, float[4,3] w) => (float[N,3] y) <float[4,3] w = full(1)> {
                                            {});
   EXPECT_EQ(prepared.model.opset(""), 17);
   EXPECT_EQ(prepared.model.ir_version, 8);
-  EXPECT_EQ(prepared.notes[0], "the model is lifted from opset 9 to 17");
+  EXPECT_EQ(prepared.notes[0], "the model is upgraded from opset 9 to 17");
   for_each_top_level_graph(prepared.model, [](const Graph& graph, GraphRole) {
     for (const auto& node : graph.nodes()) {
       EXPECT_EQ(node->opset, node->domain.empty() ? 17 : 1) << node->op;

@@ -47,7 +47,7 @@ def without_measures(command, lines):
     if not trains:
         return lines
     # Between the epochs a slow machine tells how far it is.
-    return [MEASURED.sub("#", line) for line in lines if " eta " not in line]
+    return [MEASURED.sub("#", line) for line in lines if " eta " not in line and not line.startswith("evaluating ")]
 
 
 def run(command, folder):

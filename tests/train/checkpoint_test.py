@@ -23,7 +23,7 @@ def job(tmp_path):
 
 def arguments(job, folder, *more, out="trained.onnx", epochs=5):
     model, data = job
-    return ["train", model, "--data", data, "--batch", 10, "--epochs", epochs, "--seed", 3,
+    return ["train", model, "--data", data, "--batch-size", 10, "--epochs", epochs, "--seed", 3,
             "-o", folder / out, *more]
 
 
@@ -66,7 +66,7 @@ def test_epochs_are_reported_as_if_undisturbed(job, tmp_path):
 
 def test_resume_without_checkpoint_starts(job, tmp_path, undisturbed):
     result = done(*arguments(job, tmp_path, "--checkpoint", tmp_path / "new", "--resume"))
-    assert "there is no checkpoint" in result.stderr
+    assert "no checkpoint in" in result.stderr
     assert equal_bits(tmp_path / "trained.onnx", undisturbed)
 
 
@@ -83,20 +83,20 @@ def test_what_would_lose_or_change_a_training_is_refused(job, tmp_path):
     done(*arguments(job, tmp_path, *kept, "--steps", 3))
     model, data = job
     train = ["train", model, "--data", data, "-o", tmp_path / "trained.onnx", *kept]
-    assert "--resume goes on from it" in onward(*train).stderr
-    assert "made with --batch 10" in onward(*train, "--resume", "--batch", 11).stderr
+    assert "continue from it with --resume" in onward(*train).stderr
+    assert "made with --batch-size 10" in onward(*train, "--resume", "--batch-size", 11).stderr
     assert "made with --seed 3" in onward(*train, "--resume", "--seed", 4).stderr
     assert "another --info" in onward(*train, "--resume", "--info", 1).stderr
     assert "made without --drop-last" in onward(*train, "--resume", "--drop-last").stderr
-    assert "--initialize would undo" in onward(*train, "--resume", "--initialize").stderr
+    assert "--initialize would reset" in onward(*train, "--resume", "--initialize").stderr
     assert "another --feed" in onward(*train, "--resume", "--feed", "x=other").stderr
     with np.load(data) as arrays:
         np.savez(data, x=arrays["x"] + 1, label=arrays["label"])
-    assert "is not the data" in onward(*train, "--resume").stderr
+    assert "differs from the data" in onward(*train, "--resume").stderr
     example(tmp_path, "logistic")
     os.replace(tmp_path / "logistic.onnx", folder / "checkpoint.onnx")
     digits(tmp_path)
-    assert "it is no checkpoint" in onward("train", data, "--data", data, "-o", tmp_path / "t.onnx",
+    assert "it is not a checkpoint" in onward("train", data, "--data", data, "-o", tmp_path / "t.onnx",
                                            "--resume", *kept).stderr
     (folder / "checkpoint.onnx").write_bytes(b"garbage")
     assert "checkpoint.onnx" in onward(*train, "--resume").stderr
@@ -145,7 +145,7 @@ def test_another_model_is_not_trained_on(tmp_path):
     done(*arguments((written(tmp_path), data), tmp_path, *kept, "--steps", 9))
     for other in (written(tmp_path, "faster", 0.2), example(tmp_path, "logistic")):
         result = onward(*arguments((other, data), tmp_path, *kept, "--resume"))
-        assert result.returncode == 1 and "is of another model than" in result.stderr
+        assert result.returncode == 1 and "belongs to another model than" in result.stderr
 
 
 def flipped(file, position, bit=0):
@@ -166,7 +166,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, name):
         flipped(file, position, position % 8)
         result = onward(*arguments(job, tmp_path, *kept, "--resume"))
         assert result.returncode == 1 and "checkpoint" in result.stderr, position
-        assert "remove it to start anew" in result.stderr
+        assert "remove it to start over" in result.stderr
         file.write_bytes(good)
     for length in (0, 1, len(good) // 2, len(good) - 1):
         file.write_bytes(good[:length])
@@ -197,11 +197,11 @@ def test_two_trainings_do_not_share_a_folder(job, tmp_path):
     process = start(arguments(job, tmp_path, *kept, "--json", epochs=100000), text=True)
     wait_for(process, "checkpoint")
     result = onward(*arguments(job, tmp_path, *kept, "--resume"))
-    assert result.returncode == 1 and "another training keeps its checkpoints in" in result.stderr
+    assert result.returncode == 1 and "another training is using the checkpoint folder" in result.stderr
     process.kill()  # which also unlocks
     process.communicate()
     result = onward(*arguments(job, tmp_path, *kept, "--resume", "--steps", 1))
-    assert "another training" not in result.stderr and "was made after step" in result.stderr
+    assert "another training" not in result.stderr and "is at step" in result.stderr
 
 
 def test_a_folder_that_can_not_be_written_is_found_at_once(job, tmp_path):
@@ -252,8 +252,8 @@ def test_text_says_how_to_go_on(job, tmp_path):
     process = start(many, text=True)
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    last = process.communicate(timeout=60)[0].splitlines()[-1]
-    assert last.startswith("interrupted after step ") and last.endswith(" --resume")
+    before, last = process.communicate(timeout=60)[0].splitlines()[-2:]
+    assert before.startswith("interrupted after step ") and last.startswith("  onward train ") and last.endswith(" --resume")
     assert f"--checkpoint '{tmp_path}/my folder'" in last
 
 

@@ -48,7 +48,7 @@ def test_normalization_and_dropout_are_those_of_inference(tmp_path):
     np.savez(tmp_path / "d.npz", x=x, label=label)
     y = (x - [1, 2]) / np.sqrt(np.array([4, 9]) + 0.25) * [1.5, 2] + [0.5, 0]
     for batch in (7, 3):  # no statistics of the batch: its size makes no difference
-        result = done("eval", tmp_path / "m.onnxtxt", "--data", tmp_path / "d.npz", "--batch", batch, "--json")
+        result = done("eval", tmp_path / "m.onnxtxt", "--data", tmp_path / "d.npz", "--batch-size", batch, "--json")
         found = json.loads(result.stdout)
         assert found["loss"] == pytest.approx(np.mean((y - label) ** 2), rel=1e-5)
         assert "accuracy" not in found
@@ -87,7 +87,7 @@ def test_accuracy_of_labels_with_dimensions(tmp_path):
     right = x.argmax(1) == label
     for ignore, counted in (("", np.full(label.shape, True)), ("<ignore_index = 2>", label != 2)):
         model = segmented(tmp_path, ignore)
-        found = json.loads(done("eval", model, "--data", tmp_path / "d.npz", "--batch", 2, "--json").stdout)
+        found = json.loads(done("eval", model, "--data", tmp_path / "d.npz", "--batch-size", 2, "--json").stdout)
         assert found["accuracy"] == np.mean(right[counted])
 
 
@@ -107,6 +107,6 @@ plain (float[N,2] x) => (float[N,2] y)
         assert result.returncode == 1
         return result.stderr
 
-    assert "there is nothing to evaluate" in refusal(x=x)
+    assert "nothing to evaluate" in refusal(x=x)
     assert "could be the labels" in refusal(x=x, a=np.zeros(3, int), b=np.zeros(3, int))
     assert "no array 'x'" in refusal(z=x, a=np.zeros(3, int))

@@ -18,7 +18,7 @@ def test_kill_at_random_moments(tmp_path):
     folder = tmp_path / "kept"
 
     def arguments(out, *more):
-        return ["train", model, "--data", data, "--batch", 2, "--epochs", 4, "--seed", 1,
+        return ["train", model, "--data", data, "--batch-size", 2, "--epochs", 4, "--seed", 1,
                 "-o", tmp_path / out, *more]
 
     resume = arguments("trained.onnx", "--checkpoint", folder, "--checkpoint-every", 1, "--resume", "--json")

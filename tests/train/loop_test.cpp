@@ -99,7 +99,7 @@ TEST(Loop, LeavesOutAStepThatMicroBatchesDoNotFill) {
     Remembered report;
     train(trainer, feeds(telling(), 11), loop, {.epochs = 1}, report);
     EXPECT_EQ(report.steps, tested.steps);
-    EXPECT_EQ(steps_an_epoch(11, loop), tested.steps.size());
+    EXPECT_EQ(steps_per_epoch(11, loop), tested.steps.size());
   }
 }
 

@@ -10,7 +10,7 @@ from program import command, digits, done, equal_bits, example, onward
 
 @pytest.fixture
 def job(tmp_path):
-    return ["train", example(tmp_path, "logistic"), "--data", digits(tmp_path), "--batch", 8, "--json"]
+    return ["train", example(tmp_path, "logistic"), "--data", digits(tmp_path), "--batch-size", 8, "--json"]
 
 
 def files(folder):
@@ -37,14 +37,14 @@ def test_an_output_that_can_not_be_written_is_found_at_once(job, tmp_path, optio
 
 @pytest.mark.parametrize("arguments", [
     ["prepare", "logistic.onnx", "--loss", "mse", "-o"], ["lower", "logistic.onnx", "-o"],
-    ["take", "folder", "logistic.onnx", "-o"], ["run", "logistic.onnx", "-o"], ["example", "linear", "-o"],
+    ["import-weights", "folder", "logistic.onnx", "-o"], ["run", "logistic.onnx", "-o"], ["example", "linear", "-o"],
     ["export", "logistic.onnx", "--to", "torch", "-o"], ["train", "logistic.onnx", "-o", "x.onnx", "--data"],
     ["train", "logistic.onnx", "--data", "digits.npz", "-o", "x.onnx", "--eval"],
     ["train", "logistic.onnx", "--data", "digits.npz", "-o", "x.onnx", "--feed"], ["check"], ["show"]])
 def test_an_empty_text_is_no_value(job, tmp_path, arguments):
     before = files(tmp_path)
     result = onward(*arguments, "", cwd=tmp_path)
-    assert result.returncode == 1 and "takes a value, not an empty text" in result.stderr
+    assert result.returncode == 1 and "the value is empty" in result.stderr
     assert files(tmp_path) == before
 
 
@@ -55,7 +55,7 @@ def test_what_is_tried_out_leaves_no_trace(job, tmp_path, existing):
         (tmp_path / "out.onnx").write_bytes(b"precious")
     before = files(tmp_path)
     result = onward(*job, "--eval", "none.npz", "-o", "out.onnx", "--checkpoint", "a/b/c", cwd=tmp_path)
-    assert result.returncode == 1 and "there is no data 'none.npz'" in result.stderr
+    assert result.returncode == 1 and "there is no file or folder 'none.npz'" in result.stderr
     assert files(tmp_path) == before
 
 

@@ -1,4 +1,4 @@
-"""What a checkpoint and the command line do not agree on is refused, and nothing is written."""
+"""What a checkpoint and the command line do not agree on is refused, and nothing was written."""
 
 import numpy as np
 import onnx
@@ -11,24 +11,24 @@ from program import digits, done, equal_bits, example, onward, state
 @pytest.fixture
 def job(tmp_path):
     """A training of 3 epochs of 8 steps each, and one more step, which keeps its checkpoint."""
-    train = ["train", example(tmp_path, "logistic"), "--data", digits(tmp_path), "--batch", 8,
+    train = ["train", example(tmp_path, "logistic"), "--data", digits(tmp_path), "--batch-size", 8,
              "--checkpoint", tmp_path / "kept", "-o", tmp_path / "out.onnx"]
     done(*train, "--steps", 25)
     return train
 
 
 @pytest.mark.parametrize("less, message", [
-    (["--epochs", 3], "--epochs 3 is less; give at least --epochs 4"),
-    (["--epochs", 1], "--epochs 1 is less"),
-    ([], "--epochs 1 is less"),
-    (["--steps", 24], "--steps 24 is less; give at least --steps 25"),
-    (["--epochs", 9, "--steps", 24], "--steps 24 is less"),
-    (["--epochs", 3, "--steps", 50], "--epochs 3 is less"),
+    (["--epochs", 3], "beyond --epochs 3; give at least --epochs 4"),
+    (["--epochs", 1], "beyond --epochs 1"),
+    ([], "beyond --epochs 1"),
+    (["--steps", 24], "beyond --steps 24; give at least --steps 25"),
+    (["--epochs", 9, "--steps", 24], "beyond --steps 24"),
+    (["--epochs", 3, "--steps", 50], "beyond --epochs 3"),
 ])
 def test_less_than_is_done(job, tmp_path, less, message):
     before = (tmp_path / "out.onnx").read_bytes()
     result = onward(*job, "--resume", *less)
-    assert result.returncode == 1 and message in result.stderr and "after step 25, in epoch 4" in result.stderr
+    assert result.returncode == 1 and message in result.stderr and "is at step 25, in epoch 4" in result.stderr
     assert (tmp_path / "out.onnx").read_bytes() == before
 
 
@@ -44,7 +44,7 @@ def test_whole_epochs_as_many_as_are_done(job, tmp_path):
     (tmp_path / "out.onnx").rename(tmp_path / "first.onnx")
     done(*job, "--resume", "--epochs", 4)
     assert equal_bits(tmp_path / "out.onnx", tmp_path / "first.onnx")
-    assert "--epochs 3 is less; give at least --epochs 4" in onward(*job, "--resume", "--epochs", 3).stderr
+    assert "beyond --epochs 3; give at least --epochs 4" in onward(*job, "--resume", "--epochs", 3).stderr
 
 
 OPTIMIZERS = [(kind, formula) for kind in ("sgd", "momentum", "nesterov", "adam", "adamw", "adagrad")
@@ -59,7 +59,7 @@ def test_another_learning_rate(tmp_path, kind, formula):
     for rate in (0.1, 0.5):
         done("prepare", tmp_path / "inference.onnx", "--loss", "softmax_cross_entropy", "--optimizer", kind,
              "--formula", formula, "--lr", rate, "-o", tmp_path / f"{rate}.onnx")
-    train = ["--data", digits(tmp_path), "--batch", 8, "--checkpoint", tmp_path / "kept", "-o", tmp_path / "out.onnx"]
+    train = ["--data", digits(tmp_path), "--batch-size", 8, "--checkpoint", tmp_path / "kept", "-o", tmp_path / "out.onnx"]
     done("train", tmp_path / "0.1.onnx", *train, "--epochs", 1)
     before = (tmp_path / "out.onnx").read_bytes()
     result = onward("train", tmp_path / "0.5.onnx", *train, "--epochs", 2, "--resume")
@@ -89,7 +89,7 @@ training_info {
 def test_a_rate_that_the_initialization_sets(tmp_path):
     """What counts is the model that the training began with, not what its initialization made of it."""
     np.savez(tmp_path / "data.npz", x=np.ones((4, 2), np.float32))
-    train = ["--data", tmp_path / "data.npz", "--batch", 2, "--checkpoint", tmp_path / "kept", "-o", tmp_path / "out.onnx"]
+    train = ["--data", tmp_path / "data.npz", "--batch-size", 2, "--checkpoint", tmp_path / "kept", "-o", tmp_path / "out.onnx"]
     for rate in (0.5, 0.75):
         (tmp_path / f"{rate}.onnxtxt").write_text(INITIALIZED.replace("RATE", str(rate)))
     done("train", tmp_path / "0.5.onnxtxt", *train, "--initialize")

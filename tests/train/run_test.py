@@ -60,15 +60,15 @@ g (float[N] x) => (float[N] "../up/y", float[N] ".hidden") {
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ([], "input 'x' f32[N,1] is not given"),
+    ([], "input 'x' f32[N,1] is missing"),
     (["--input", "x"], "NAME=FILE.npy"),
     (["--input", "x={}/missing.npy"], "missing.npy"),
-    (["--input", "z={}/x.npy"], "there is no input 'z', only 'x'"),
+    (["--input", "z={}/x.npy"], "the model has no input 'z', only 'x'"),
     (["--input", "x={}/x.npy", "--input", "x={}/x.npy"], "given twice"),
-    (["--input", "x={}/huge.npy"], "element 1 is 1e+39, which f32 can't hold"),
+    (["--input", "x={}/huge.npy"], "element 1 is 1e+39, which f32 cannot represent"),
     (["--input", "x={}/pairs.npy"], "f32[3,2] does not fit f32[N,1]: dimension 1 is 1 and 2\n  in the array for input 'x'"),
-    (["--input", "x={}/x.npy", "--training"], "input 'label' f32[N,1] is not given"),
-    (["--input", "x={}/x.npy", "--info", "0"], "--info takes --training"),
+    (["--input", "x={}/x.npy", "--training"], "input 'label' f32[N,1] is missing"),
+    (["--input", "x={}/x.npy", "--info", "0"], "--info needs --training"),
 ])
 def test_refusals(tmp_path, arguments, message):
     model = linear(tmp_path)

@@ -25,7 +25,7 @@ def test_mnist_reaches_its_accuracy(mnist, tmp_path):
     done("prepare", example(tmp_path, "mnist"), "--loss", "softmax_cross_entropy", "--optimizer", "adam",
          "-o", training)
     print(done("train", training, "--data", f"mnist:{mnist}", "--eval", f"mnist-test:{mnist}",
-               "--epochs", 3, "--batch", 64, "--inference", "-o", trained).stdout)
+               "--epochs", 3, "--batch-size", 64, "--inference", "-o", trained).stdout)
     ours = json.loads(done("eval", trained, "--data", f"mnist-test:{mnist}", "--json").stdout)
     print(f"accuracy {ours['accuracy']}")
     assert ours["examples"] == 10_000 and ours["accuracy"] >= 0.988

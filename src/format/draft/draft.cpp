@@ -55,7 +55,7 @@ class Converter {
 };
 
 onnx::ModelProto Converter::convert() {
-  if (!model_.has_graph()) throw Error("it holds no graph, so it is no ONNX model");
+  if (!model_.has_graph()) throw Error("it has no graph: it is not an ONNX model");
   remove_draft_parts(model_);
   for (const auto& function : parts_.functions) add_function(function);
   qualify_calls(*model_.mutable_graph()->mutable_node());
@@ -70,7 +70,7 @@ onnx::ModelProto Converter::convert() {
 void Converter::add_function(const onnx::FunctionProto& function) {
   if (!functions_.insert(function.name()).second) {
     throw Error(
-        fmt::format("the 2019 draft form holds function '{}' twice", printable(function.name())));
+        fmt::format("the 2019 draft format holds function '{}' twice", printable(function.name())));
   }
   onnx::FunctionProto& added = *model_.add_functions();
   added = function;
@@ -127,8 +127,9 @@ void Converter::refuse_changed_operators(int64_t from) const {
   for (const auto& function : model_.functions()) for_each_node(function.node(), visit);
   for (const DraftInfo& info : parts_.infos) for_each_node(info.algorithm.node(), visit);
   if (changed.empty()) return;
-  throw Error(fmt::format("the 2019 draft form can't be raised from opset {} to {} because of {}",
-                          from, kTrainingOpset, fmt::join(changed, ", ")));
+  throw Error(
+      fmt::format("the 2019 draft format cannot be upgraded from opset {} to {} because of {}",
+                  from, kTrainingOpset, fmt::join(changed, ", ")));
 }
 
 }  // namespace

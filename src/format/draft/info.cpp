@@ -200,7 +200,7 @@ void InfoConverter::order_gradient_inputs(onnx::NodeProto& node) const {
   const NameSet inputs(node.input().begin(), node.input().end());
   for (const std::string& x : xs) {
     if (!inputs.contains(x)) {
-      throw Error(fmt::format("'{}' of xs is no input of the draft's Gradient", printable(x)));
+      throw Error(fmt::format("'{}' of xs is not an input of the draft's Gradient", printable(x)));
     }
   }
   const NameSet differentiated(xs.begin(), xs.end());

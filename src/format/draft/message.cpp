@@ -29,7 +29,7 @@ template <typename Message>
 void read(const UnknownField& field, std::string_view what, Message& message) {
   if (field.type() != UnknownField::TYPE_LENGTH_DELIMITED ||
       !message.ParseFromString(field.length_delimited())) {
-    throw Error(fmt::format("the {} of its 2019 draft form is damaged", what));
+    throw Error(fmt::format("the {} of its 2019 draft format is damaged", what));
   }
 }
 
@@ -53,7 +53,7 @@ onnx::FunctionProto algorithm_of_parts(const UnknownFieldSet& fields) {
   const auto losses = read_all<onnx::NodeProto>(fields, kAlgorithm, "loss");
   const auto gradients = read_all<onnx::StringStringEntryProto>(fields, kGradient, "gradient");
   if (losses.size() != 1 || losses[0].output_size() != 1 || gradients.empty()) {
-    throw Error("the training_info of its 2019 draft form lacks a loss or gradients");
+    throw Error("the training_info of its 2019 draft format lacks a loss or gradients");
   }
   onnx::NodeProto gradient;
   gradient.set_op_type("Gradient");
@@ -94,7 +94,7 @@ DraftInfo info_from_fields(const UnknownFieldSet& fields) {
   }
   const auto algorithms = read_all<onnx::FunctionProto>(fields, kAlgorithm, "algorithm");
   if (algorithms.size() != 1) {
-    throw Error("the training_info of its 2019 draft form has no algorithm, or several");
+    throw Error("the training_info of its 2019 draft format has no algorithm, or several");
   }
   info.algorithm = algorithms[0];
   return info;

@@ -37,7 +37,7 @@ onnx::NodeProto inference_call(const onnx::GraphProto& graph) {
 void require_draft_operator(const onnx::NodeProto& node, int64_t opset) {
   if (!node.domain().empty() || !means_the_same(node.op_type(), kDraftOpset, opset)) {
     throw Error(
-        fmt::format("the 2019 draft form can't say {} as opset {} does", node.op_type(), opset));
+        fmt::format("the 2019 draft format cannot express {} of opset {}", node.op_type(), opset));
   }
 }
 
@@ -140,7 +140,8 @@ std::string to_draft_bytes(const Model& model) {
   if (!proto.ParseFromString(to_bytes(model))) throw Bug("a saved model can't be read");
   if (proto.training_info_size() != 1 || proto.training_info(0).has_initialization() ||
       proto.functions_size() > 0) {
-    throw Error("the 2019 draft form holds one training info, without initialization or functions");
+    throw Error(
+        "the 2019 draft format holds one training info, without initialization or functions");
   }
   const int64_t opset = model.opset("").value_or(kDraftOpset);
   onnx::GraphProto& graph = *proto.mutable_graph();
