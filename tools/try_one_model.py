@@ -67,7 +67,7 @@ class Parts:
             if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.size == 0:
                 continue
             try:
-                self.trained = onward.prepare(self.model, loss="mse", output=name, optimizer="sgd", learning_rate=1e-3,
+                self.trained = onward.prepare(self.model, loss="mse", output=name, optimizer="sgd", lr=1e-3,
                                               dropout=False)
                 self.output = name
                 self.label = (value + self.random.normal(0, 1, value.shape)).astype(value.dtype)
@@ -85,7 +85,7 @@ class Parts:
                  for name, array in self.batch().items()}
         copy = onward.loads(double_copy(onnx.load(self.file)).SerializeToString())
         names = list(self.trained.parameters)
-        model = onward.prepare(copy, loss="mse", output=self.output, optimizer="sgd", learning_rate=1e-3,
+        model = onward.prepare(copy, loss="mse", output=self.output, optimizer="sgd", lr=1e-3,
                                dropout=False, train=names, freeze=["*"])
         trainer = onward.Trainer(model)
         gradients = trainer.gradients(batch)

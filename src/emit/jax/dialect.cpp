@@ -66,7 +66,7 @@ def load(folder=HERE):
 
 
 def save(params, folder=HERE):
-    """Writes the parameters, for `load` and for `onward take`."""
+    """Writes the parameters, for `load` and for `onward import-weights`."""
     file = folder / "weights.safetensors"
     unfinished = file.with_suffix(".unfinished")  # the file appears whole or not at all
     save_file({{name: np.array(tensor, order="C") for name, tensor in params.items()}}, unfinished)

@@ -20,7 +20,7 @@ random = np.random.default_rng(0)
 loss = model.train_on_batch({1})
 print(f"loss {{loss:.6f}}")
 
-# Writes both files of tensors anew; `onward take` brings them back into the ONNX model.
+# Writes both files of tensors anew; `onward import-weights` brings them back into the ONNX model.
 save(model, optimizer)
 )";
 

@@ -21,7 +21,7 @@ def load(folder=HERE):
 
 
 def save(model, folder=HERE):
-    """Writes the weights, for `load` and for `onward take`."""
+    """Writes the weights, for `load` and for `onward import-weights`."""
     write(model.tensors(), folder / "weights.safetensors")
 
 )";
@@ -43,7 +43,7 @@ def load(folder=HERE):
 
 
 def save(model, optimizer, folder=HERE):
-    """Writes weights and optimizer state, for `load` and for `onward take`."""
+    """Writes weights and optimizer state, for `load` and for `onward import-weights`."""
     mark = {{"save": uuid.uuid4().hex}}  # the two files belong together
     write(model.tensors(), folder / "weights.safetensors", mark)
     write(optimizer_tensors(model, optimizer), folder / "optimizer.safetensors", mark)

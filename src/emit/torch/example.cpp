@@ -23,7 +23,7 @@ loss.backward()
 optimizer.step()
 print(f"loss {{loss.item():.6f}}")
 
-# Writes both files of tensors anew; `onward take` brings them back into the ONNX model.
+# Writes both files of tensors anew; `onward import-weights` brings them back into the ONNX model.
 save(model, optimizer)
 )";
 

@@ -19,7 +19,7 @@ def load(folder=HERE):
 
 
 def save(model, folder=HERE):
-    """Writes the weights, for `load` and for `onward take`."""
+    """Writes the weights, for `load` and for `onward import-weights`."""
     write(model.state_dict(), folder / "weights.safetensors")
 
 )";
@@ -36,7 +36,7 @@ def load(folder=HERE):
 
 
 def save(model, optimizer, folder=HERE):
-    """Writes weights and optimizer state, for `load` and for `onward take`."""
+    """Writes weights and optimizer state, for `load` and for `onward import-weights`."""
     saved = {{"learning_rate": torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)}}
     parameters = {{name: p for name, p in model.named_parameters() if p.requires_grad}}
 {4}    mark = {{"save": uuid.uuid4().hex}}  # the two files belong together
