@@ -13,20 +13,19 @@ int main(int argc, char** argv) {
     return 1;
   }
   try {
-    using namespace onward;
-    Trainer trainer(prepare(
-        load(argv[1]),
-        {.loss = "softmax_cross_entropy", .optimizer = default_settings("adam", Formula::torch)}));
-    const Feeds feeds(open_dataset(argv[2]), input_slots(trainer.model()));
+    const onward::Model model = onward::prepare(
+        onward::load(argv[1]), {.loss = "softmax_cross_entropy", .optimizer = onward::adam(2e-3)});
+    onward::Trainer trainer(model);
+    const onward::Dataset data = onward::open_dataset(argv[2]);
     for (uint64_t epoch = 0; epoch < 3; ++epoch) {
-      double loss = 0, batches = 0;
-      for (const std::vector<int64_t>& rows : shuffled_batches(feeds.size(), 32, 42, epoch)) {
-        loss += trainer.step(feeds.batch(rows)).at("loss").number(0);
-        ++batches;
-      }
-      std::printf("epoch %d: loss %.4f\n", static_cast<int>(epoch) + 1, loss / batches);
+      const onward::Batches batches = data.shuffled(42, epoch).batches(32);
+      double loss = 0;
+      for (const onward::Batch& batch : batches) loss += trainer.step(batch).at("loss").number();
+      std::printf("epoch %d: loss %.4f\n", static_cast<int>(epoch) + 1,
+                  loss / static_cast<double>(batches.size()));
     }
-    save(trainer.model(), argv[3]);
+    std::printf("accuracy %.2f %%\n", 100 * trainer.evaluate(data).accuracy.value_or(0));
+    trainer.save(argv[3]);
   } catch (const onward::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

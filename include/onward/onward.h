@@ -1,12 +1,13 @@
 #pragma once
 
-/// Onward as a library: what a program includes. None of these headers shows protobuf or oneDNN.
+/// Onward as a library: what a program includes.
 
-#include "check/check.h"    // check_file: every problem of a model
-#include "data/feeds.h"     // open_dataset, Feeds: batches from files
-#include "format/load.h"    // load
-#include "format/save.h"    // save
-#include "ir/model.h"       // Model and its graphs
-#include "onward/error.h"   // Error, Bug
-#include "recipe/recipe.h"  // prepare: an inference model becomes trainable
-#include "train/trainer.h"  // Trainer: step, infer, initialize
+#include "onward/dataset.h"   // Dataset, open_dataset: batches from files
+#include "onward/error.h"     // Error, Bug
+#include "onward/log.h"       // set_log_callback
+#include "onward/model.h"     // Model, load, save, check
+#include "onward/prepare.h"   // prepare: an inference model becomes trainable
+#include "onward/tensor.h"    // Tensor, Batch
+#include "onward/trainer.h"   // Trainer: step, infer, evaluate
+#include "onward/transfer.h"  // lower, export_to, import_weights
+#include "onward/version.h"   // kVersion

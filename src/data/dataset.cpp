@@ -44,8 +44,9 @@ Arrays read_arrays(const std::string& where) {
   }
   const fs::path path = where;
   std::error_code failure;
-  if (!fs::exists(path, failure))
-    throw Error(fmt::format("there is no file or folder '{}'", where));
+  if (!fs::exists(path, failure)) {
+    throw Error(fmt::format("there is no file or folder '{}'", where), ErrorCode::file);
+  }
   if (fs::is_directory(path, failure)) return read_folder(path);
   if (path.extension() == ".npz") return read_npz(path);
   if (path.extension() == ".npy") return {{path.stem().string(), read_npy(path)}};

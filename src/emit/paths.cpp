@@ -8,7 +8,7 @@
 namespace onward::emit {
 namespace {
 
-bool has_word(std::string_view words, std::string_view word) {
+bool has_whole_word(std::string_view words, std::string_view word) {
   for (size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
     const size_t end = at + word.size();
     if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' '))
@@ -18,7 +18,7 @@ bool has_word(std::string_view words, std::string_view word) {
 }
 
 bool is_reserved(const Dialect& dialect, std::string_view part) {
-  return part.starts_with("_") || has_word(dialect.reserved_attributes, part);
+  return part.starts_with("_") || has_whole_word(dialect.reserved_attributes, part);
 }
 
 }  // namespace

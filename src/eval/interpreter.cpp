@@ -224,7 +224,8 @@ std::vector<std::string> unknown_operators(const Graph& graph, std::span<Value* 
 void refuse_unknown_operators(const Graph& graph) {
   const auto unknown = unknown_operators(graph, graph.outputs());
   if (unknown.empty()) return;
-  throw Error(fmt::format("operators that can't be run yet: {}", fmt::join(unknown, ", ")));
+  throw Error(fmt::format("operators that can't be run yet: {}", fmt::join(unknown, ", ")),
+              ErrorCode::unsupported);
 }
 
 std::vector<Tensor> outputs_of(const Graph& graph, Environment environment,

@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(std::string_view what, const fs::path& file) {
-  throw Error(fmt::format("{} '{}': {}", what, file.string(), std::strerror(errno)));
+  throw Error(fmt::format("{} '{}': {}", what, file.string(), std::strerror(errno)),
+              ErrorCode::file);
 }
 
 /// Closes a descriptor on all ways out.
@@ -76,7 +77,7 @@ void write_all(int descriptor, const void* bytes, size_t count) {
     const ssize_t written = ::write(descriptor, next, count);
     if (written < 0) {
       if (errno == EINTR) continue;
-      throw Error(fmt::format("writing failed: {}", std::strerror(errno)));
+      throw Error(fmt::format("writing failed: {}", std::strerror(errno)), ErrorCode::file);
     }
     next += written;
     count -= static_cast<size_t>(written);

@@ -1,7 +1,12 @@
 #include "ir/copy.h"
 
+#include <fmt/format.h>
+
+#include <set>
+
 #include "ir/clone.h"
 #include "ir/source.h"
+#include "onward/error.h"
 
 namespace onward {
 namespace {
@@ -86,6 +91,26 @@ Model copy(const Model& model) {
   }
   if (model.source) result.source = copier.copy_source(*model.source);
   return result;
+}
+
+void set_initializers(Model& model, const std::map<std::string, Tensor, std::less<>>& tensors) {
+  std::set<std::string> names;
+  for_each_top_level_graph(model, [&](Graph& graph, GraphRole) {
+    for (Value* value : graph.initializers()) {
+      const auto given = tensors.find(value->name());
+      if (given == tensors.end()) continue;
+      const Type wanted = value->initializer()->type();
+      if (given->second.type() != wanted) {
+        throw Error(fmt::format("'{}' is {}, not {}", value->name(), to_string(wanted),
+                                to_string(given->second.type())));
+      }
+      graph.set_initializer(value, given->second);
+      names.insert(value->name());
+    }
+  });
+  for (const auto& [name, tensor] : tensors) {
+    if (!names.contains(name)) throw Error(fmt::format("there is no initializer '{}'", name));
+  }
 }
 
 }  // namespace onward

@@ -49,7 +49,7 @@ void Problems::throw_if_errors() const {
   if (errors_ > kShown) {
     text += fmt::format("\nand {} more; `onward check` lists all", errors_ - kShown);
   }
-  throw Error(text);
+  throw Error(text, ErrorCode::invalid_model);
 }
 
 }  // namespace onward

@@ -167,7 +167,7 @@ void legalize(Model& model, const LegalizationTarget& target) {
   }
   const bool can_be_helped = std::ranges::any_of(refusals, &RefusedNodes::has_expansion);
   if (can_be_helped && !target.advice.empty()) message += "\n" + target.advice;
-  throw Error(message);
+  throw Error(message, ErrorCode::unsupported);
 }
 
 }  // namespace onward

@@ -226,7 +226,7 @@ void refuse(const std::vector<Unliftable>& unliftable, const std::string& wanted
   for (const auto& [reason, nodes] : nodes_by_reason) {
     message += fmt::format("\n  {} (node {})", reason, fmt::join(nodes, ", "));
   }
-  throw Error(message);
+  throw Error(message, ErrorCode::unsupported);
 }
 
 }  // namespace

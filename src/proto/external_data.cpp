@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 /// Opens a regular file for reading and gives its size. O_NONBLOCK: opening a pipe must not wait.
 int open_regular(const fs::path& file, size_t& size) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) throw Error(fmt::format("'{}': {}", file.string(), std::strerror(errno)));
+  if (descriptor < 0) {
+    throw Error(fmt::format("'{}': {}", file.string(), std::strerror(errno)), ErrorCode::file);
+  }
   struct stat status{};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor);

@@ -76,7 +76,8 @@ void note_or_refuse_gaps(const Model& model, bool force, std::vector<std::string
     all += notes.back() + "\n";
   }
   if (all.empty() || force) return;
-  throw Error(all + "--force prepares it anyway, for other runtimes to train");
+  throw Error(all + "--force prepares it anyway, for other runtimes to train",
+              ErrorCode::unsupported);
 }
 
 /// Only known now: a custom loss's shape may follow from the model's.

@@ -80,6 +80,11 @@ void State::set(std::string_view name, const Tensor& value) {
   std::memcpy(data(name), value.bytes().data(), value.bytes().size());
 }
 
+void State::set_all(const TensorMap& values) {
+  for (const auto& [name, value] : values) require(name, value.dtype(), value.dims());
+  for (const auto& [name, value] : values) set(name, value);
+}
+
 StateUndo::~StateUndo() {
   if (!kept_.empty()) state_.note_change();
   for (const auto& [name, buffer] : kept_) {

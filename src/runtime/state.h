@@ -31,6 +31,8 @@ class State {
   bool owns(const Tensor& tensor) const;
   /// Throws Error where there is no such tensor, or `value` is of another type or shape.
   void set(std::string_view name, const Tensor& value);
+  /// Sets several, or none of them where one is not as `set` wants it.
+  void set_all(const TensorMap& values);
 
   /// Throws Error where there is no such tensor, or it is of another type or shape.
   void require(std::string_view name, DType dtype, std::span<const int64_t> dims) const;

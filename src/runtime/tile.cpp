@@ -8,8 +8,12 @@
 namespace onward {
 
 bool has_avx2() {
+#ifdef __x86_64__
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+  return false;
+#endif
 }
 
 namespace {

@@ -87,4 +87,23 @@ Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
   return totals.summary();
 }
 
+Summary evaluate(const Model& model, std::span<const size_t> infos, Dataset data, State& state,
+                 const EvaluateOptions& options) {
+  Evaluator evaluator(model, infos, data, options.names);
+  const Feeds feeds(std::move(data), evaluator.inputs(), options.names);
+  const auto fixed = feeds.fixed_batch();
+  const int64_t batch = options.batch_size.value_or(fixed.value_or(32));
+  if (batch < 1) throw Error(fmt::format("the batch size is {}, but must be at least 1", batch));
+  if (fixed && batch != *fixed) {
+    throw Error(fmt::format("the model takes batches of {} only, not of {}", *fixed, batch));
+  }
+  if (fixed && feeds.size() % batch != 0) {
+    throw Error(fmt::format("{} examples do not fill batches of {}, which the model takes",
+                            feeds.size(), batch));
+  }
+  return evaluator.run(feeds, batch, state, [&](int64_t done) {
+    if (options.on_batch) options.on_batch(done, feeds.size());
+  });
+}
+
 }  // namespace onward

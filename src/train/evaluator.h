@@ -9,6 +9,14 @@
 
 namespace onward {
 
+struct EvaluateOptions {
+  /// Without it 32, or what the model takes.
+  std::optional<int64_t> batch_size = std::nullopt;
+  ArrayNames names = {};
+  /// Is called with the number of examples that are done, and that of all.
+  std::function<void(int64_t done, int64_t all)> on_batch = {};
+};
+
 /// Computes losses and accuracy on a dataset with the model as it is in inference: Dropout and
 /// BatchNormalization inside an algorithm's own forward do what they do there. State stays as it
 /// is.
@@ -38,5 +46,10 @@ class Evaluator {
   std::vector<InputSlot> inputs_;
   std::vector<Part> parts_;
 };
+
+/// All of it at once, in batches of so many examples, or of the only size that the model takes.
+/// Throws Error where the data does not fit the model, or does not fill batches of that size.
+Summary evaluate(const Model& model, std::span<const size_t> infos, Dataset data, State& state,
+                 const EvaluateOptions& options = {});
 
 }  // namespace onward

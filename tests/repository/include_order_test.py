@@ -20,7 +20,7 @@ LEVELS = [
     ["passes"],
     ["runtime", "lower", "emit"],
     ["train"],
-    ["cli", "python"],
+    ["api", "cli", "python"],
 ]
 LEVEL = {folder: level for level, folders in enumerate(LEVELS) for folder in folders}
 
@@ -41,6 +41,9 @@ def problems(root):
             if other in LEVEL and other != folder and LEVEL[other] >= LEVEL[folder]:
                 found.append(f"{file.relative_to(root)}: {folder} may not include {included}")
     for file in sorted((root / "include").rglob("*.h")):
+        for included in INCLUDE.findall(file.read_text()):
+            if included.split("/")[0] in LEVEL:
+                found.append(f"{file.relative_to(root)}: a public header may not include {included}")
         for by, included in shown(root, file, set()):
             if HIDDEN_FROM_USERS.match(included):
                 found.append(f"{file.relative_to(root)}: a public header may not show {included}, as {by} does")
@@ -76,7 +79,8 @@ def test_good_tree_passes(tmp_path):
         "src/ops/conv.cpp": '#include "ir/graph.h"\n#include "ops/rules.h"\n',
         "src/runtime/kernels/conv.cpp": '#include "ops/rules.h"\n#include "runtime/plan.h"\n',
         "src/ir/tensor.h": "#include <vector>\n",
-        "include/onward/onward.h": '#include <string>\n#include "ir/tensor.h"\n',
+        "include/onward/onward.h": '#include <string>\n#include "onward/tensor.h"\n',
+        "include/onward/tensor.h": "#include <vector>\n",
     })
     assert problems(good) == []
 
@@ -89,8 +93,9 @@ def test_bad_tree_is_refused(tmp_path):
         "src/extra/file.cpp": "",  # a folder that nobody placed
         "include/onward/model.h": "#include <onnx/onnx_pb.h>\n",
         "include/onward/trainer.h": "#include <oneapi/dnnl/dnnl.hpp>\n",
-        "src/ir/tensor.h": "#include <onnx/onnx_pb.h>\n",
-        "include/onward/onward.h": '#include "ir/tensor.h"\n',  # which leads to it
+        "include/onward/tensor.h": "#include <onnx/onnx_pb.h>\n",
+        "include/onward/onward.h": '#include "onward/tensor.h"\n',  # which leads to it
+        "include/onward/state.h": '#include "ir/state.h"\n',  # a header of ours
     })
     assert problems(bad) == [
         "src/extra/file.cpp: src/extra has no place in the order",
@@ -99,5 +104,7 @@ def test_bad_tree_is_refused(tmp_path):
         "src/runtime/kernels/conv.cpp: runtime may not include train/trainer.h",
         "include/onward/model.h: a public header may not show onnx/onnx_pb.h, as model.h does",
         "include/onward/onward.h: a public header may not show onnx/onnx_pb.h, as tensor.h does",
+        "include/onward/state.h: a public header may not include ir/state.h",
+        "include/onward/tensor.h: a public header may not show onnx/onnx_pb.h, as tensor.h does",
         "include/onward/trainer.h: a public header may not show oneapi/dnnl/dnnl.hpp, as trainer.h does",
     ]

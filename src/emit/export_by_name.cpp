@@ -1,0 +1,47 @@
+#include "emit/export_by_name.h"
+
+#include <fmt/format.h>
+
+#include "emit/export.h"
+#include "onward/error.h"
+
+namespace onward::emit {
+namespace {
+
+Target target_of(const std::string& framework) {
+  for (const Target target : {Target::torch, Target::keras}) {
+    if (name(target) == framework) return target;
+  }
+  throw Error(fmt::format("models can't be exported to '{}': choose torch or keras", framework),
+              ErrorCode::invalid_argument);
+}
+
+std::optional<size_t> info_of(const Model& model, const ExportRequest& request) {
+  const size_t count = model.training.size();
+  if (request.inference && request.info) {
+    throw Error("an export is of a training info, or of inference alone",
+                ErrorCode::invalid_argument);
+  }
+  if (request.info && *request.info >= count) {
+    throw Error(fmt::format("there is no training info {}: the model has {}", *request.info, count),
+                ErrorCode::invalid_argument);
+  }
+  if (request.inference || count == 0) return std::nullopt;
+  if (count > 1 && !request.info) {
+    throw Error(fmt::format("the model has {} training infos: say which one", count),
+                ErrorCode::invalid_argument);
+  }
+  return request.info.value_or(0);
+}
+
+}  // namespace
+
+void export_by_name(const Model& model, const std::filesystem::path& folder,
+                    const ExportRequest& request) {
+  export_model(model, folder,
+               {.target = target_of(request.framework),
+                .info = info_of(model, request),
+                .model_file = request.model_file});
+}
+
+}  // namespace onward::emit
