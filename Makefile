@@ -17,7 +17,7 @@ PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
 .PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz \
-        test-differential fuzz-differential mutants coverage program python $(PRESETS) format format-check tidy clean
+        test-differential fuzz-differential mutants coverage program python dist $(PRESETS) format format-check tidy clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -97,6 +97,10 @@ python: ## build the Python package, and print the path of a Python that imports
 	@python3 -m venv build/python >&2
 	@$(BUILD) env CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) build/python/bin/pip install --verbose . >&2
 	@echo $(CURDIR)/build/python/bin/python
+
+dist: ## build a tarball of program, library and headers, and print its path
+	@$(MAKE) release >&2
+	@$(BUILD) tools/dist.sh build/release build/dist
 
 release: ; $(BUILD) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)'
 dev ci asan: ; $(TESTS) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)'

@@ -22,7 +22,8 @@ const Dialect& find_dialect(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Dialect* each : dialects()) names.push_back(each->name);
   throw Error(fmt::format("there is no framework '{}' to export to; there are {}", name,
-                          fmt::join(names, ", ")));
+                          fmt::join(names, ", ")),
+              ErrorCode::invalid_argument);
 }
 
 std::string dtype_text(const Dialect& dialect, DType dtype) {

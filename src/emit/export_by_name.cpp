@@ -8,14 +8,6 @@
 namespace onward::emit {
 namespace {
 
-Target target_of(const std::string& framework) {
-  for (const Target target : {Target::torch, Target::keras}) {
-    if (name(target) == framework) return target;
-  }
-  throw Error(fmt::format("models can't be exported to '{}': choose torch or keras", framework),
-              ErrorCode::invalid_argument);
-}
-
 std::optional<size_t> info_of(const Model& model, const ExportRequest& request) {
   const size_t count = model.training.size();
   if (request.inference && request.info) {
@@ -38,10 +30,9 @@ std::optional<size_t> info_of(const Model& model, const ExportRequest& request) 
 
 void export_by_name(const Model& model, const std::filesystem::path& folder,
                     const ExportRequest& request) {
-  export_model(model, folder,
-               {.target = target_of(request.framework),
-                .info = info_of(model, request),
-                .model_file = request.model_file});
+  export_model(
+      model, folder,
+      {.to = request.framework, .info = info_of(model, request), .model_file = request.model_file});
 }
 
 }  // namespace onward::emit
