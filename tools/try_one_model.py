@@ -136,8 +136,8 @@ class Parts:
     def torch(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            done = subprocess.run([self.build / "onward", "export", self.file, "--to", "torch", "--inference", "-o", folder / "m"],
-                                  capture_output=True, text=True)
+            command = [self.build / "onward", "export", self.file, "--to", "torch", "--inference", "-o", folder / "m"]
+            done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 return done.stderr.strip()
             np.savez(folder / "inputs.npz", **{f"i{i}": array for i, array in enumerate(self.inputs.values())})

@@ -78,8 +78,8 @@ Tensor parse_idx(Bytes file) {
   }
   const Bytes data = file.subspan(header);
   if (checked_element_count(dims) != static_cast<int64_t>(data.size())) {
-    throw Error(fmt::format("it holds {} bytes of elements, but its header announces {}", data.size(),
-                            to_string(dims)));
+    throw Error(fmt::format("it holds {} bytes of elements, but its header announces {}",
+                            data.size(), to_string(dims)));
   }
   return Tensor::from_bytes(
       DType::u8, std::move(dims),
