@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <ranges>
+#include <set>
+#include <unordered_map>
 
 #include "onward/error.h"
 #include "ops/infer_step.h"
@@ -23,10 +25,14 @@ std::string full_name(const Node& node) {
   return node.domain.empty() ? node.op : node.domain + "." + node.op;
 }
 
+/// The operators whose expansions a node comes from.
+using Origins = std::unordered_map<const Node*, std::set<std::string>>;
+
 /// One walk over a graph and its subgraphs.
 class Round {
  public:
-  Round(Model& model, const Refuses& refuses) : refuses_(refuses), model_(model), names_(model) {
+  Round(Model& model, const Refuses& refuses, Origins& origins)
+      : refuses_(refuses), model_(model), names_(model), origins_(origins) {
     walk(*model_.graph);
   }
 
@@ -42,7 +48,10 @@ class Round {
       for (Graph* subgraph : node.subgraphs()) walk(*subgraph);
       const std::string reason = refuses_(node);
       if (reason.empty()) continue;
-      if (has_expansion(node)) {
+      // Two operators may be each other's expansion, for targets that take one of them.
+      const auto origin = origins_.find(&node);
+      const bool leads_back = origin != origins_.end() && origin->second.contains(full_name(node));
+      if (has_expansion(node) && !leads_back) {
         expand(graph, node, reason);
       } else {
         note(node, reason);
@@ -55,12 +64,23 @@ class Round {
     std::string op = full_name(node);
     try {
       Builder builder(graph, &node, names_, node.label() + "_");
-      replace_node(model_, node, expand_node(node, builder));
+      const std::vector<Expr> results = expand_node(node, builder);
+      remember_origin(graph, node, graph.nodes().size() - count);
+      replace_node(model_, node, results);
       expanded_.push_back(std::move(op));
     } catch (const Error& error) {
       remove_before(graph, node, graph.nodes().size() - count);
       note(node, fmt::format("{}, and cannot be decomposed: {}", reason, error.what()), true);
     }
+  }
+
+  /// Of the `count` nodes before one, which take its place.
+  void remember_origin(const Graph& graph, const Node& node, size_t count) {
+    std::set<std::string> origin = std::move(origins_[&node]);
+    origins_.erase(&node);
+    origin.insert(full_name(node));
+    auto at = std::ranges::find(graph.nodes(), &node, [](const auto& each) { return each.get(); });
+    for (; count > 0; --count) origins_[(--at)->get()] = origin;
   }
 
   /// What an expansion had added before it failed: the last node first, since nothing reads it.
@@ -86,6 +106,7 @@ class Round {
   const Refuses& refuses_;
   Model& model_;
   Names names_;
+  Origins& origins_;
   std::vector<std::string> expanded_;
   std::vector<RefusedNodes> refusals_;
 };
@@ -141,9 +162,10 @@ std::vector<RefusedNodes> try_legalize(Model& model, const Refuses& refuses) {
   bool refused = false;
   for_each_node(*model.graph, [&](const Node& node) { refused |= !refuses(node).empty(); });
   if (!refused) return {};
+  Origins origins;
   for (int count = 1;; ++count) {
     infer_step_types(model);
-    Round round(model, refuses);
+    Round round(model, refuses, origins);
     if (round.expanded().empty()) {
       // An expansion may give on an operand, which the graph of its node may be given.
       Names names(model);

@@ -184,7 +184,7 @@ struct Mistake {
 
 const Mistake kMistakes[] = {
     {"NoFile", ErrorCode::file, "nowhere.onnx", [] { load("nowhere.onnx"); }},
-    {"NoModel", ErrorCode::invalid_model, "no ONNX model", [] { load_bytes("text"); }},
+    {"NoModel", ErrorCode::invalid_model, "not an ONNX model", [] { load_bytes("text"); }},
     {"NoText", ErrorCode::invalid_model, "", [] { parse("g (float x) => {"); }},
     {"NoFolder", ErrorCode::file, "nowhere", [] { save(parse(kLine), "nowhere/model.onnx"); }},
     {"NoLoss", ErrorCode::invalid_argument, "'none'",

@@ -87,8 +87,12 @@ def listed(numbers):
     return ", ".join(map(str, numbers))
 
 
-@pytest.mark.parametrize("opset", [13, 17, 21, 26])
-@pytest.mark.parametrize("name", FORWARDS)
+# In opset 13 a Reshape to computed sizes can't tell a size of 0 from one that is copied.
+OLDEST = {"If of any rank": 17}
+
+
+@pytest.mark.parametrize(("name", "opset"), [(name, opset) for name in FORWARDS for opset in (13, 17, 21, 26)
+                                             if opset >= OLDEST.get(name, 13)])
 def test_steps_equal_onwards(name, opset, tmp_path):
     file = tmp_path / "model.onnxtxt"
     file.write_text(TEXT % (listed(0.4 * floats(16)), listed(floats(4)), FORWARDS[name]))
