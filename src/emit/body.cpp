@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include "emit/helpers.h"
+#include "emit/paths.h"
+#include "emit/scopes.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 
@@ -15,6 +19,46 @@ namespace {
 Form effective(const Value* value, Form form) {
   const auto dimensions = rank(value);
   return dimensions && *dimensions <= 2 ? Form::plain : form;
+}
+
+/// The name without the counter at its end.
+std::string_view stem(std::string_view name) {
+  const size_t end = name.find_last_not_of("0123456789_");
+  return end == std::string_view::npos ? "" : name.substr(0, end + 1);
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+/// Whether a tool made the name up, rather than the model's author.
+bool is_made_up(const Value* value) {
+  const Node* node = value->producer();
+  if (!node) return false;
+  for (const auto& [key, text] : node->metadata) {
+    if (key.starts_with("pkg.torch.onnx")) return true;
+  }
+  if (value->name().find_first_of("/:") != std::string::npos) return true;
+  const std::string name = lower(stem(value->name()));
+  constexpr std::string_view kNoNames[] = {"",     "node", "onnx", "out",   "output", "t",
+                                           "temp", "tmp",  "val",  "value", "var"};
+  return name == lower(node->op) || std::ranges::find(kNoNames, name) != std::end(kNoNames) ||
+         name.ends_with("_output");
+}
+
+/// How a variable is called where nothing better is known.
+Wish wish_for(const Value* value) {
+  if (!is_made_up(value)) {
+    const std::string_view name = stem(value->name());
+    return {std::string(name.empty() ? value->name() : name), true};
+  }
+  const Node* node = value->producer();
+  // What a tensor of truth values is for, in nearly all models.
+  if (value->type.dtype == DType::boolean) return {"mask"};
+  if (node->op == "MatMul" || node->op == "Softmax") return {"scores"};
+  return {};
 }
 
 }  // namespace
@@ -43,7 +87,15 @@ Body::Body(SourceContext& context) : context_(context) {
   for (const std::string_view function : helper_names(dialect())) names_.reserve(function);
 }
 
-std::string Body::add_argument(const Value* value) { return declare(value, Form::plain); }
+Body::Body(SourceContext& context, std::string path) : Body(context) { path_ = std::move(path); }
+
+std::string Body::add_argument(const Value* value) {
+  arguments_.push_back(value);
+  // A module inside of another calls what it is given x; the model's own inputs have names.
+  const bool is_input = !path_ || path_->empty();
+  Wish wish{is_input ? value->name() : arguments_.size() == 1 ? "x" : wish_for(value).name, true};
+  return declare(value, Form::plain, std::move(wish));
+}
 
 void Body::alias(const Value* value, Form form, const std::string& expression) {
   variables_[value][effective(value, form)] = expression;
@@ -55,8 +107,116 @@ bool Body::has(const Value* value, Form form) const {
 }
 
 std::string Body::declare(const Value* value, Form form) {
-  std::string variable = names_.fresh(value->name());
+  return declare(value, form, path_ ? wish_for(value) : Wish{});
+}
+
+std::string Body::declare(const Value* value, Form form, Wish wish) {
+  std::string variable = path_ ? deferred_.variable(std::move(wish)) : names_.fresh(value->name());
+  if (!has(value)) order_.push_back(value);
   variables_[value][effective(value, form)] = variable;
+  return variable;
+}
+
+void Body::add_line(std::string line, bool is_random) {
+  if (path_) {
+    deferred_.add(std::move(line), is_random);
+  } else {
+    lines_.push_back(std::move(line));
+  }
+}
+
+std::vector<std::string> Body::written(std::vector<std::string>& arguments) const {
+  return deferred_.written(names_, arguments);
+}
+
+std::string Body::attribute(std::string_view path) const {
+  const std::string inside = path_ && !path_->empty() ? *path_ + "." : "";
+  if (!path.starts_with(inside)) throw LeavesScope{*path_};
+  std::string text = "self", at(inside.substr(0, inside.empty() ? 0 : inside.size() - 1));
+  for (const std::string& part : path_parts(path.substr(inside.size()))) {
+    if (!is_number(part)) {
+      text += "." + part;
+    } else if (at.empty() && !context_.lists.contains(at)) {
+      text = fmt::format("getattr(self, \"{}\")", part);
+    } else if (context_.lists.contains(at)) {
+      text += fmt::format("[{}]", part);
+    } else {
+      text += fmt::format("[\"{}\"]", part);
+    }
+    at += at.empty() ? part : "." + part;
+  }
+  return text;
+}
+
+std::optional<std::vector<std::string>> Body::sizes(const Value* value) {
+  if (!context_.sizes || has(value)) return std::nullopt;
+  const auto* elements = context_.sizes->find(value);
+  if (!elements) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const Size& each : *elements) texts.push_back(size(each));
+  return texts;
+}
+
+std::string Body::size(const Size& size) {
+  if (size.number) return std::to_string(*size.number);
+  if (size.op != 0) {
+    const auto part = [&](const Size& each) {
+      return each.op != 0 ? fmt::format("({})", this->size(each)) : this->size(each);
+    };
+    const std::string first = part(size.parts[0]);
+    return fmt::format("{} {} {}", first, size.op == '/' ? "//" : std::string(1, size.op),
+                       part(size.parts[1]));
+  }
+  if (size.base) return size_of(size.base, size.axis);
+  // Arguments come first, so that sizes are asked of them.
+  for (const Value* value : order_) {
+    const auto& shape = value->type.shape;
+    if (!shape) continue;
+    const auto found = std::ranges::find(*shape, size.symbol, &Dim::symbol);
+    if (found != shape->end()) return size_of(value, static_cast<size_t>(found - shape->begin()));
+  }
+  if (path_ && !path_->empty()) throw LeavesScope{*path_};
+  throw Bug(fmt::format("nothing has the size '{}'", size.symbol));
+}
+
+std::string Body::size_of(const Value* value, size_t axis) {
+  auto& forms = variables_[value];
+  std::string tensor;
+  const bool is_turned = !forms.empty() && !forms.contains(Form::plain);
+  if (is_turned) {
+    tensor = forms.begin()->second;
+    const auto order = to_channels_last((*value->type.shape).size());
+    axis =
+        static_cast<size_t>(std::ranges::find(order, static_cast<int64_t>(axis)) - order.begin());
+  } else {
+    tensor = this->tensor(value);
+  }
+  const std::string text = fmt::format("{}.shape[{}]", tensor, axis);
+  if (!path_ || !Lines::is_mark(tensor)) return text;
+  auto& variable = size_variables_[{tensor, axis}];
+  if (variable.empty()) {
+    const std::string& symbol = (*value->type.shape)[axis].symbol;
+    const bool is_letter =
+        symbol.size() == 1 && std::isalpha(static_cast<unsigned char>(symbol[0])) != 0;
+    std::string name = axis == 0 ? "b" : axis == 1 ? "t" : "n";
+    if (is_letter) name = static_cast<char>(std::tolower(static_cast<unsigned char>(symbol[0])));
+    variable = deferred_.variable({name, true});
+    const bool is_argument = std::ranges::find(arguments_, value) != arguments_.end();
+    deferred_.add_size(fmt::format("{} = {}", variable, text), is_argument);
+  }
+  return variable;
+}
+
+/// As a tensor, for what takes nothing else.
+std::string Body::materialized(const Value* value) {
+  const auto elements = *sizes(value);
+  const bool is_single = rank(value) == 0;
+  const std::string list =
+      is_single ? elements.at(0) : fmt::format("[{}]", fmt::join(elements, ", "));
+  const std::string variable = declare(value, Form::plain);
+  add_line(fmt::format(
+      "{} = {}", variable,
+      fmt::format(fmt::runtime(dialect().constant), list, dtype_text(dialect(), DType::i64))));
   return variable;
 }
 
@@ -64,10 +224,16 @@ std::string Body::tensor(const Value* value, Form form) {
   form = effective(value, form);
   auto& forms = variables_[value];
   if (const auto found = forms.find(form); found != forms.end()) return found->second;
+  if (forms.empty() && context_.sizes && context_.sizes->find(value)) return materialized(value);
   if (forms.empty()) {
     if (!context_.held.contains(value)) context_.hold(value);
     const HeldTensor& tensor = context_.held.at(value);
-    std::string expression = tensor.expression;
+    if (path_ && !is_inside(tensor.path, *path_)) {
+      variables_.erase(value);
+      throw LeavesScope{*path_, value};
+    }
+    std::string expression =
+        path_ && !tensor.path.empty() ? attribute(tensor.path) : tensor.expression;
     if (!tensor.permutation.empty()) {
       expression = fmt::format(fmt::runtime(dialect().transpose), expression,
                                python_tuple(inverse(tensor.permutation)));
@@ -84,8 +250,9 @@ std::string Body::tensor(const Value* value, Form form) {
                                : to_channels_last(static_cast<size_t>(*dimensions));
   const std::string source = forms.begin()->second;
   const std::string variable =
-      names_.fresh(fmt::format("{}_{}", identifier(value->name()),
-                               form == Form::plain ? "channels_first" : "channels_last"));
+      path_ ? deferred_.variable({})
+            : names_.fresh(fmt::format("{}_{}", identifier(value->name()),
+                                       form == Form::plain ? "channels_first" : "channels_last"));
   add_line(fmt::format(
       "{} = {}", variable,
       fmt::format(fmt::runtime(dialect().transpose), source, python_tuple(permutation))));

@@ -11,7 +11,9 @@
 
 #include "emit/dialect.h"
 #include "emit/known.h"
+#include "emit/lines.h"
 #include "emit/python.h"
+#include "emit/sizes.h"
 
 namespace onward::emit {
 
@@ -24,6 +26,7 @@ struct HeldTensor {
   const Value* value = nullptr;
   std::string expression;  // "self.conv1.weight"
   std::string key;         // in weights.safetensors
+  std::string path = {};   // of the attribute, where it has one: "conv1.weight"
   /// Dimension i there is dimension permutation[i] here; empty where the order is the same.
   std::vector<int64_t> permutation;
   std::vector<int64_t> dims;  // there
@@ -36,6 +39,7 @@ using HeldTensors = std::unordered_map<const Value*, HeldTensor>;
 struct SourceContext {
   const Dialect* dialect = nullptr;
   const Known* known = nullptr;
+  const Sizes* sizes = nullptr;  // null where shapes are tensors
   HeldTensors held = {};
   std::set<std::string> helpers = {};  // functions of ours that the source needs (helpers.h)
   std::set<std::string> modules = {};  // what it imports, by the names that it has there
@@ -43,11 +47,21 @@ struct SourceContext {
   DType main_float = DType::f32;       // what numbers without a type of their own are
   /// Lets the module hold a tensor that is no layer's.
   std::function<void(const Value*)> hold = {};
+  std::set<std::string> lists = {};  // paths of modules whose children are numbered from 0
+};
+
+/// A function reads what its module does not hold: a tensor that has to be handed over, or a size
+/// that nothing there has, so that the module must be a part of the one around.
+struct LeavesScope {
+  std::string path;
+  const Value* tensor = nullptr;
 };
 
 class Body {
  public:
   explicit Body(SourceContext& context);
+  /// The body of a function of the module at `path`, whose variables get their names in `written`.
+  Body(SourceContext& context, std::string path);
 
   SourceContext& context() const { return context_; }
   const Dialect& dialect() const { return *context_.dialect; }
@@ -56,7 +70,10 @@ class Body {
   std::string add_argument(const Value* value);
   /// Calls a value by an expression that needs no line: another value's variable.
   void alias(const Value* value, Form form, const std::string& expression);
-  bool has(const Value* value) const { return variables_.contains(value); }
+  bool has(const Value* value) const {
+    const auto found = variables_.find(value);
+    return found != variables_.end() && !found->second.empty();
+  }
   bool has(const Value* value, Form form) const;
 
   /// The value as a tensor, in that form; adds a line where it must be brought into it.
@@ -64,12 +81,32 @@ class Body {
 
   /// A fresh variable for a value that the next line gives.
   std::string declare(const Value* value, Form form);
+  std::string declare(const Value* value, Form form, Wish wish);
+  /// A variable that is no value of the graph.
+  std::string variable(Wish wish) { return deferred_.variable(std::move(wish)); }
 
-  void add_line(std::string line) { lines_.push_back(std::move(line)); }
+  /// The elements of a value that the sizes of tensors make, as Python has them.
+  std::optional<std::vector<std::string>> sizes(const Value* value);
+
+  /// "self.conv1.weight" for the attribute at that path of the whole model.
+  std::string attribute(std::string_view path) const;
+
+  void add_line(std::string line, bool is_random = false);
   const std::vector<std::string>& lines() const { return lines_; }
+  /// The lines, with names for their variables; `arguments` are what add_argument gave.
+  std::vector<std::string> written(std::vector<std::string>& arguments) const;
 
  private:
+  std::string size(const Size& size);
+  std::string size_of(const Value* value, size_t axis);
+  std::string materialized(const Value* value);
+
   SourceContext& context_;
+  std::optional<std::string> path_;  // of the module, where names are chosen at the end
+  Lines deferred_;
+  std::vector<const Value*> arguments_;
+  std::vector<const Value*> order_;  // of all variables
+  std::map<std::pair<std::string, size_t>, std::string> size_variables_;
   PythonNames names_;
   std::unordered_map<const Value*, std::map<Form, std::string>> variables_;
   std::vector<std::string> lines_;

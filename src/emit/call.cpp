@@ -51,18 +51,26 @@ void Call::throw_unknown(size_t index) const {
 std::string Call::ints(size_t index) const {
   if (const auto numbers = known(index)) return python_tuple(*numbers);
   if (dialect().numbers.empty()) throw_unknown(index);
+  if (const auto sizes = body_.sizes(node_.input(index))) return python_tuple(*sizes);
   return fmt::format(fmt::runtime(dialect().numbers), plain(index));
 }
 
 std::string Call::sizes(size_t index) const {
-  return dialect().takes_sizes_as_tensors && !known(index) ? plain(index) : ints(index);
+  if (!dialect().takes_sizes_as_tensors || known(index)) return ints(index);
+  const auto sizes = body_.sizes(node_.input(index));
+  return sizes ? python_tuple(*sizes) : plain(index);
 }
 
 std::string Call::scalar(size_t index) const {
   const Tensor* number = body_.context().known->find(node_.input(index));
   if (number && number->size() == 1) return python_element(*number, 0);
   if (dialect().number.empty()) throw_unknown(index);
+  if (const auto sizes = body_.sizes(node_.input(index))) return sizes->at(0);
   return fmt::format(fmt::runtime(dialect().number), plain(index));
+}
+
+std::optional<std::vector<std::string>> Call::size_texts(size_t index) const {
+  return body_.sizes(node_.input(index));
 }
 
 size_t Call::rank(size_t index) const {

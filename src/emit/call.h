@@ -39,6 +39,8 @@ class Call {
   std::string ints(size_t index) const;
   /// The same for sizes, which some frameworks also take as a tensor.
   std::string sizes(size_t index) const;
+  /// The elements of an input that the sizes of tensors make, one by one.
+  std::optional<std::vector<std::string>> size_texts(size_t index) const;
   /// A single number, as `ints`: "3" or "depth.item()".
   std::string scalar(size_t index) const;
 

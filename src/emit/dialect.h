@@ -102,6 +102,10 @@ struct Dialect {
   /// A layer for a pattern; its path is left open. Throws Error where the framework has none. Null
   /// where there are no layers.
   Layer (*layer)(const Pattern&, const TrainingFacts&, SourceContext&) = nullptr;
+  /// The constructor of a module for what a node does without weights, "nn.ReLU()", where it is one
+  /// of that kind, or of any for an empty one; else nothing.
+  std::optional<std::string> (*plain_layer)(const Node&, std::string_view kind,
+                                            SourceContext&) = nullptr;
   /// The first input of a convolution with its pads put around it, by zeros.
   std::string (*padded)(const Call&, const WindowFacts&) = nullptr;
   std::optional<Idiom> (*idiom)(const Node&, const Known&) = nullptr;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "emit/call.h"
+#include "emit/scopes.h"
 #include "emit/window.h"
 #include "onward/error.h"
 
@@ -21,10 +23,14 @@ std::string wanted_path(const Pattern& pattern, size_t number) {
       std::ranges::find(kEndings, name.substr(end + 1)) != std::end(kEndings)) {
     return name.substr(0, end);
   }
+  if (const auto callers = callers_of(*pattern.node);
+      !callers.empty() && callers.back().is_framework()) {
+    return callers.back().path;
+  }
   if (!pattern.node->name.empty()) return pattern.node->name;
   if (!name.empty()) return name;
-  static constexpr std::string_view kNames[] = {"conv",       "linear",    "batch_norm",
-                                                "layer_norm", "embedding", "dropout"};
+  static constexpr std::string_view kNames[] = {"conv",      "linear",  "batch_norm", "layer_norm",
+                                                "embedding", "dropout", "layer"};
   return fmt::format("{}{}", kNames[static_cast<size_t>(pattern.kind)], number);
 }
 
@@ -41,6 +47,23 @@ std::string refusal(const Node& node, const Error& error) {
   return fmt::format("{} '{}': {}", node.op, node.label(), error.what());
 }
 
+/// "q", "k" or "v" where a layer is called so: "q_proj", "to_k", "value".
+std::string_view attention_role(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('.') + 1);
+  static constexpr std::string_view kNames[][2] = {{"query", "q"}, {"key", "k"}, {"value", "v"},
+                                                   {"wq", "q"},    {"wk", "k"},  {"wv", "v"}};
+  for (const auto& [word, role] : kNames) {
+    if (name == word) return role;
+  }
+  for (const std::string_view role : {"q", "k", "v"}) {
+    if (name == role || name.starts_with(fmt::format("{}_", role)) ||
+        name.ends_with(fmt::format("_{}", role))) {
+      return role;
+    }
+  }
+  return "";
+}
+
 DType main_float_of(const Graph& graph) {
   for (const Value* value : graph.initializers()) {
     if (value->tensor() && is_float(value->tensor()->dtype()) && value->tensor()->size() > 1) {
@@ -51,6 +74,17 @@ DType main_float_of(const Graph& graph) {
     if (is_float(value->type.dtype)) return value->type.dtype;
   }
   return DType::f32;
+}
+
+/// Whether all parts of a model are numbered, as those of a Sequential are: "0.weight".
+bool has_numbers_alone(const Graph& graph) {
+  bool has_any = false;
+  for (const Value* value : graph.initializers()) {
+    const auto parts = path_parts(value->name());
+    if (parts.size() > 1 && !is_number(parts[0])) return false;
+    has_any = has_any || parts.size() > 1;
+  }
+  return has_any;
 }
 
 }  // namespace
@@ -64,12 +98,20 @@ Module::Module(const Graph& graph, const Dialect& dialect, TrainingFacts trainin
     : graph_(graph),
       training_(std::move(training)),
       known_(graph, training_.state),
-      paths_(dialect) {
+      sizes_(graph, known_),
+      paths_(dialect, dialect.nests_modules && has_numbers_alone(graph)) {
   context_.dialect = &dialect;
   context_.known = &known_;
+  if (dialect.nests_modules) context_.sizes = &sizes_;
   context_.main_float = main_float_of(graph);
   context_.hold = [this](const Value* value) { hold(value); };
   find_layers();
+  if (dialect.nests_modules) {
+    find_plain_layers();
+    find_lists();
+    find_layers_between();
+  }
+  refused_layers_ = refusals_.size();
 }
 
 void Module::find_layers() {
@@ -110,12 +152,175 @@ void Module::add_layer(const Pattern& pattern) {
         .value = tensor.value,
         .expression = AttributePaths::expression(inside),
         .key = context_.dialect->keys_are_paths ? inside : safetensors_key(tensor.value->name()),
+        .path = inside,
         .permutation = tensor.permutation,
         .dims = tensor.dims,
         .trained = training_.trained.contains(tensor.value)};
   }
   remember(layers_.size());
   layers_.push_back(std::move(layer));
+}
+
+void Module::find_plain_layers() {
+  std::unordered_map<std::string, size_t> found;  // by path
+  for (const auto& node : graph_.nodes()) {
+    const auto callers = callers_of(*node);
+    const Value* result = node->output(0);
+    if (callers.empty() || !callers.back().is_framework() || !result || !node->input(0) ||
+        layer_ends_.contains(node.get()) || absorbed_.contains(node.get()) || known_.find(result) ||
+        sizes_.find(result) || node->input(0)->initializer() ||
+        reads(*node) != std::vector<const Value*>{node->input(0)}) {
+      continue;
+    }
+    const auto constructor = context_.dialect->plain_layer(*node, callers.back().name(), context_);
+    if (!constructor) continue;
+    const std::string& path = callers.back().path;
+    const auto before = found.find(path);
+    if (before == found.end() && paths_.take(path) != path) continue;
+    if (before != found.end() && layers_[before->second].constructor != *constructor) continue;
+    if (before == found.end()) {
+      found.emplace(path, layers_.size());
+      add_plain_layer(*node, path, *constructor);
+    } else {
+      layer_ends_[node.get()] = {patterns_.size(), before->second};
+      patterns_.push_back({.kind = Pattern::Kind::plain,
+                           .node = node.get(),
+                           .end = node.get(),
+                           .input = node->input(0)});
+    }
+  }
+}
+
+void Module::add_plain_layer(const Node& node, std::string path, std::string constructor) {
+  layer_ends_[&node] = {patterns_.size(), layers_.size()};
+  layers_.push_back({.path = std::move(path), .constructor = std::move(constructor)});
+  patterns_.push_back(
+      {.kind = Pattern::Kind::plain, .node = &node, .end = &node, .input = node.input(0)});
+}
+
+/// What stands between two numbered layers of a list has the numbers between theirs.
+void Module::find_layers_between() {
+  std::unordered_map<const Value*, size_t> ends;  // layers by what they give
+  for (const auto& [node, indices] : layer_ends_) {
+    ends[patterns_[indices.first].output()] = indices.second;
+  }
+  const size_t count = patterns_.size();
+  for (size_t i = 0; i < count; ++i) {
+    const auto first = ends.find(patterns_[i].output());
+    if (first == ends.end()) continue;
+    const std::string path = layers_[first->second].path;
+    const std::string list(parent_path(path));
+    if (!context_.lists.contains(list)) continue;
+    std::vector<std::pair<const Node*, std::string>> between;
+    const Value* at = patterns_[i].output();
+    const Layer* last = nullptr;
+    while (at->uses().size() == 1 && !last) {
+      const Node* next = at->uses()[0].node;
+      const auto layer = std::ranges::find_if(patterns_, [&](const Pattern& pattern) {
+        return pattern.input == at && layer_ends_.contains(pattern.end);
+      });
+      if (layer != patterns_.end()) {
+        last = layer_of(*layer->end);
+        break;
+      }
+      if (&next->graph() != &graph_ || !next->output(0) ||
+          reads(*next) != std::vector<const Value*>{at} || !callers_of(*next).empty()) {
+        break;
+      }
+      const auto constructor = context_.dialect->plain_layer(*next, "", context_);
+      if (!constructor) break;
+      between.emplace_back(next, *constructor);
+      at = next->output(0);
+    }
+    if (!last || between.empty() || parent_path(last->path) != list) continue;
+    const size_t cut = list.empty() ? 0 : list.size() + 1;
+    const size_t from = std::stoul(path.substr(cut)), to = std::stoul(last->path.substr(cut));
+    if (to <= from || between.size() > to - from - 1) continue;
+    for (size_t k = 0; k < between.size(); ++k) {
+      const std::string own = fmt::format("{}{}{}", list, list.empty() ? "" : ".", from + 1 + k);
+      if (paths_.take(own) != own) break;
+      add_plain_layer(*between[k].first, own, between[k].second);
+    }
+  }
+}
+
+/// Modules with nothing but numbered ones in them, without many gaps.
+void Module::find_lists() {
+  std::map<std::string, std::set<std::string>> children;
+  const auto add = [&](std::string_view path) {
+    for (; !path.empty(); path = parent_path(path)) {
+      const std::string_view parent = parent_path(path);
+      children[std::string(parent)].emplace(path.substr(parent.empty() ? 0 : parent.size() + 1));
+    }
+  };
+  for (const Layer& layer : layers_) {
+    add(layer.path);
+    if (!layer.padding.empty()) add(layer.path + "_padding");
+  }
+  for (const Value* value : graph_.initializers()) {
+    if (!context_.held.contains(value)) add(parent_path(value->name()));
+  }
+  for (const auto& [path, parts] : children) {
+    const auto fits = [&](const std::string& part) {
+      return is_number(part) && part.size() < 6 && std::stoul(part) < 2 * parts.size() + 4 &&
+             std::to_string(std::stoul(part)) == part;
+    };
+    const bool may_be = !path.empty() || has_numbers_alone(graph_);
+    if (may_be && std::ranges::all_of(parts, fits)) context_.lists.insert(path);
+  }
+}
+
+const Layer* Module::layer_of(const Node& node) const {
+  const auto found = layer_ends_.find(&node);
+  return found == layer_ends_.end() ? nullptr : &layers_[found->second.second];
+}
+
+std::vector<const Value*> Module::reads(const Node& node) const {
+  if (const auto layer = layer_ends_.find(&node); layer != layer_ends_.end()) {
+    return {patterns_[layer->second.first].input};
+  }
+  std::vector<const Value*> all(node.inputs().begin(), node.inputs().end());
+  if (context_.dialect->idiom) {
+    if (const auto idiom = context_.dialect->idiom(node, known_)) all = idiom->reads;
+  }
+  std::vector<const Value*> reads;
+  for (const Value* value : all) {
+    if (!value || known_.find(value)) continue;
+    if (context_.sizes && sizes_.find(value)) {
+      const auto bases = sizes_.bases(value);
+      reads.insert(reads.end(), bases.begin(), bases.end());
+    } else if (!value->initializer()) {
+      reads.push_back(value);
+    }
+  }
+  return reads;
+}
+
+std::vector<const Node*> Module::needed(std::span<const Value* const> results,
+                                        const Body* body) const {
+  std::unordered_set<const Node*> needed;
+  std::vector<const Value*> open;
+  for (const Value* result : results) {
+    if (!context_.sizes || !sizes_.find(result)) {
+      open.push_back(result);
+      continue;
+    }
+    const auto bases = sizes_.bases(result);
+    open.insert(open.end(), bases.begin(), bases.end());
+  }
+  while (!open.empty()) {
+    const Value* value = open.back();
+    open.pop_back();
+    if (!value || !value->producer() || known_.find(value) || (body && body->has(value))) continue;
+    if (!needed.insert(value->producer()).second) continue;
+    const auto more = reads(*value->producer());
+    open.insert(open.end(), more.begin(), more.end());
+  }
+  std::vector<const Node*> order;
+  for (const auto& node : graph_.nodes()) {
+    if (needed.contains(node.get())) order.push_back(node.get());
+  }
+  return order;
 }
 
 void Module::hold(const Value* value) {
@@ -136,6 +341,7 @@ void Module::hold(const Value* value) {
                           .expression = dialect.held_tensor ? dialect.held_tensor(key)
                                                             : AttributePaths::expression(path),
                           .key = key,
+                          .path = dialect.held_tensor ? "" : path,
                           .permutation = {},
                           .dims = tensor->dims(),
                           .trained = training_.trained.contains(value)};
@@ -151,7 +357,7 @@ void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body)
   }
   std::string x = body.tensor(pattern.input, form);
   if (!layer.padding.empty()) {
-    x = fmt::format("{}({})", AttributePaths::expression(layer.path + "_padding"), x);
+    x = fmt::format("{}({})", body.attribute(layer.path + "_padding"), x);
   } else if (pattern.kind == Pattern::Kind::conv) {
     const auto& dims = pattern.weight->tensor()->dims();
     const WindowFacts window = window_facts(*pattern.node, {dims.begin() + 2, dims.end()});
@@ -159,9 +365,13 @@ void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body)
       x = context_.dialect->padded(Call(*pattern.node, body, form), window);
     }
   }
-  const std::string result = body.declare(pattern.output(), form);
-  body.add_line(fmt::format("{} = {}({}{}){}", result, AttributePaths::expression(layer.path), x,
-                            layer.options, layer.picked));
+  const std::string called = body.attribute(layer.path);
+  const std::string_view role = attention_role(layer.path);
+  const std::string result = role.empty()
+                                 ? body.declare(pattern.output(), form)
+                                 : body.declare(pattern.output(), form, {std::string(role), true});
+  body.add_line(fmt::format("{} = {}({}{}){}", result, called, x, layer.options, layer.picked),
+                pattern.kind == Pattern::Kind::dropout);
 }
 
 void Module::write_node(const Node& node, Body& body) {
@@ -183,7 +393,7 @@ void Module::write_node(const Node& node, Body& body) {
 }
 
 void Module::write(Body& body, std::span<const Value* const> results) {
-  for (const Node* node : needed_nodes(graph_, results, known_, body)) write_node(*node, body);
+  for (const Node* node : needed(results, &body)) write_node(*node, body);
 }
 
 void Module::throw_if_refused() const {

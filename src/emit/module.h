@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -67,6 +68,17 @@ class Module {
   /// `refusals`.
   void write(Body& body, std::span<const Value* const> results);
 
+  /// The nodes that values need, in order: of those that a layer stands for, the last one. What is
+  /// known, or the body has already, needs none.
+  std::vector<const Node*> needed(std::span<const Value* const> results, const Body* body) const;
+  /// What must be computed before a node, or before the layer that ends with it.
+  std::vector<const Value*> reads(const Node& node) const;
+  /// The layer that ends with a node, or null.
+  const Layer* layer_of(const Node& node) const;
+  void write_node(const Node& node, Body& body);
+  /// What was refused since layers were found, which is to be written again.
+  void forget_refusals() { refusals_.resize(refused_layers_); }
+
   SourceContext& context() { return context_; }
   const std::vector<Layer>& layers() const { return layers_; }
   /// Tensors outside of layers, in the order in which they were met.
@@ -81,13 +93,17 @@ class Module {
  private:
   void find_layers();
   void add_layer(const Pattern& pattern);
+  void find_plain_layers();
+  void find_layers_between();
+  void add_plain_layer(const Node& node, std::string path, std::string constructor);
+  void find_lists();
   void hold(const Value* value);
-  void write_node(const Node& node, Body& body);
   void write_layer(const Pattern& pattern, const Layer& layer, Body& body);
 
   const Graph& graph_;
   TrainingFacts training_;
   Known known_;
+  Sizes sizes_;
   SourceContext context_;
   AttributePaths paths_;
   std::vector<Pattern> patterns_;
@@ -97,6 +113,7 @@ class Module {
   std::vector<const Value*> plain_tensors_;
   std::unordered_map<const Value*, std::string> paths_of_tensors_;
   std::vector<std::string> refusals_;
+  size_t refused_layers_ = 0;
 };
 
 /// Says one node as a call, and gives its results their names.

@@ -103,10 +103,21 @@ bool is_plain_pad(const Call& c) {
 }
 
 std::optional<std::string> subscript(const Call& c) {
-  const auto starts = c.known(1), ends = c.known(2);
+  const auto starts = c.known(1);
+  std::vector<std::string> ends;
+  if (const auto known = c.known(2)) {
+    for (const int64_t end : *known) {
+      const bool to_the_end = end >= std::numeric_limits<int32_t>::max();
+      ends.push_back(to_the_end ? "" : std::to_string(end));
+    }
+  } else if (const auto sizes = c.size_texts(2)) {
+    ends = *sizes;
+  } else {
+    return std::nullopt;
+  }
   const auto axes = c.has(3) ? c.known(3) : std::vector<int64_t>{};
   const auto steps = c.has(4) ? c.known(4) : std::vector<int64_t>{};
-  if (!starts || !ends || !axes || !steps) return std::nullopt;
+  if (!starts || !axes || !steps) return std::nullopt;
   std::vector<std::string> parts;
   for (size_t i = 0; i < starts->size(); ++i) {
     int64_t axis = c.has(3) ? axes->at(i) : static_cast<int64_t>(i);
@@ -115,11 +126,10 @@ std::optional<std::string> subscript(const Call& c) {
     if (axis < 0 && shape) axis += static_cast<int64_t>(shape->size());
     if (axis < 0 || step < 1) return std::nullopt;
     const auto at = static_cast<size_t>(axis);
+    if ((*starts)[i] == 0 && ends[i].empty() && step == 1) continue;
     if (parts.size() <= at) parts.resize(at + 1, ":");
-    const bool to_the_end = (*ends)[i] >= std::numeric_limits<int32_t>::max();
     parts[at] = fmt::format("{}:{}{}", (*starts)[i] == 0 ? "" : std::to_string((*starts)[i]),
-                            to_the_end ? "" : std::to_string((*ends)[i]),
-                            step == 1 ? "" : fmt::format(":{}", step));
+                            ends[i], step == 1 ? "" : fmt::format(":{}", step));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -44,7 +44,8 @@ std::vector<std::string> path_parts(std::string_view path) {
   return parts;
 }
 
-AttributePaths::AttributePaths(const Dialect& dialect) : dialect_(dialect) {}
+AttributePaths::AttributePaths(const Dialect& dialect, bool root_is_list)
+    : dialect_(dialect), root_is_list_(root_is_list) {}
 
 bool AttributePaths::is_free(const std::string& path) const {
   if (taken_.contains(path) || containers_.contains(path)) return false;
@@ -60,8 +61,9 @@ std::string AttributePaths::take(std::string_view wanted) {
   const auto parts = path_parts(wanted);
   for (size_t i = 0; i < parts.size(); ++i) {
     const bool inside = dialect_.nests_modules && i > 0;
-    std::string part =
-        is_number(parts[i]) && (inside || !base.empty()) ? parts[i] : identifier(parts[i]);
+    const bool may_be_number = inside || !base.empty() || (root_is_list_ && parts.size() > 1) ||
+                               (root_is_list_ && wanted == parts[i]);
+    std::string part = is_number(parts[i]) && may_be_number ? parts[i] : identifier(parts[i]);
     PythonNames words;
     if (words.has(part)) part += '_';
     if (is_reserved(dialect_, part)) part = (part.starts_with("_") ? "x" : "") + part + "_";

@@ -14,7 +14,8 @@ namespace onward::emit {
 
 class AttributePaths {
  public:
-  explicit AttributePaths(const Dialect& dialect);
+  /// `root_is_list` where the model's own modules are numbered, so that "0.weight" is one.
+  explicit AttributePaths(const Dialect& dialect, bool root_is_list = false);
 
   /// Takes a path, as near to `wanted` as is free and allowed.
   std::string take(std::string_view wanted);
@@ -26,6 +27,7 @@ class AttributePaths {
   bool is_free(const std::string& path) const;
 
   const Dialect& dialect_;
+  bool root_is_list_;
   std::set<std::string> taken_;
   std::set<std::string> containers_;
 };

@@ -48,7 +48,17 @@ std::optional<Pattern> gemm(const Node& node, const Known&) {
                  .end = &node,
                  .input = node.input(0),
                  .weight = node.input(1),
-                 .bias = node.input(2)};
+                 .bias = node.input(2),
+                 .is_transposed = node.int_or("transB", 0) != 0};
+}
+
+/// The weight behind a transposed one, as exporters write a linear layer; else null.
+const Value* behind_transpose(const Value* value) {
+  const Node* node = value ? value->producer() : nullptr;
+  const auto* order = node ? node->get<std::vector<int64_t>>("perm") : nullptr;
+  if (!node || node->op != "Transpose" || !node->domain.empty()) return nullptr;
+  const bool swaps = !order || *order == std::vector<int64_t>{1, 0};
+  return swaps ? node->input(0) : nullptr;
 }
 
 bool is_output(const Value* value) {
@@ -58,20 +68,22 @@ bool is_output(const Value* value) {
 
 /// MatMul, with the Add of a bias where that is all that reads it.
 std::optional<Pattern> matmul(const Node& node, const Known&) {
-  const Tensor* weight = weight_of(node.input(1), 2);
+  const Value* turned = behind_transpose(node.input(1));
+  const Tensor* weight = weight_of(turned ? turned : node.input(1), 2);
   const auto dimensions = rank(node.input(0));
   if (!weight || !dimensions || *dimensions < 2) return std::nullopt;
   Pattern found{.kind = Kind::linear,
                 .node = &node,
                 .end = &node,
                 .input = node.input(0),
-                .weight = node.input(1)};
+                .weight = turned ? turned : node.input(1),
+                .is_transposed = turned != nullptr};
   const Value* product = node.output(0);
   if (product->uses().size() != 1 || is_output(product)) return found;
   const Node* next = product->uses()[0].node;
   if (next->op != "Add" || !next->domain.empty() || &next->graph() != &node.graph()) return found;
   const Value* other = next->input(0) == product ? next->input(1) : next->input(0);
-  if (!is_vector(other, weight->dims()[1])) return found;
+  if (!is_vector(other, weight->dims()[turned ? 0 : 1])) return found;
   found.bias = other;
   found.end = next;
   return found;
@@ -198,7 +210,8 @@ std::vector<Pattern> find_patterns(const Graph& graph, const Known& known) {
 
 bool same_layer(const Pattern& a, const Pattern& b) {
   return a.kind == b.kind && a.kind != Kind::dropout && a.weight == b.weight && a.bias == b.bias &&
-         a.mean == b.mean && a.variance == b.variance && same_attributes(*a.node, *b.node);
+         a.mean == b.mean && a.variance == b.variance && a.is_transposed == b.is_transposed &&
+         same_attributes(*a.node, *b.node);
 }
 
 }  // namespace onward::emit

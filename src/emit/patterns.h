@@ -12,7 +12,7 @@ namespace onward::emit {
 
 /// Nodes that frameworks say as one layer, which holds its weights.
 struct Pattern {
-  enum class Kind : uint8_t { conv, linear, batch_norm, layer_norm, embedding, dropout };
+  enum class Kind : uint8_t { conv, linear, batch_norm, layer_norm, embedding, dropout, plain };
 
   Kind kind;
   const Node* node;  // the operator with the weight
@@ -22,7 +22,8 @@ struct Pattern {
   const Value* bias = nullptr;
   const Value* mean = nullptr;
   const Value* variance = nullptr;
-  double ratio = 0;  // of a Dropout
+  double ratio = 0;            // of a Dropout
+  bool is_transposed = false;  // the weight of a linear layer is (outputs, inputs)
 
   const Value* output() const { return end->output(0); }
 };

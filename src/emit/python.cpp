@@ -121,6 +121,11 @@ std::string python_tuple(std::span<const int64_t> numbers) {
   return fmt::format("({})", fmt::join(numbers, ", "));
 }
 
+std::string python_tuple(std::span<const std::string> elements) {
+  if (elements.size() == 1) return fmt::format("({},)", elements[0]);
+  return fmt::format("({})", fmt::join(elements, ", "));
+}
+
 std::string python_square(std::span<const int64_t> numbers) {
   const bool square = !numbers.empty() && std::all_of(numbers.begin(), numbers.end(),
                                                       [&](int64_t n) { return n == numbers[0]; });

@@ -47,6 +47,7 @@ std::string python_bool(bool value);
 
 /// "(1, 2)", "(1,)", "()".
 std::string python_tuple(std::span<const int64_t> numbers);
+std::string python_tuple(std::span<const std::string> elements);
 /// "3" where all are the same, as frameworks let one say a square window; else a tuple.
 std::string python_square(std::span<const int64_t> numbers);
 /// "'text'", with what needs it escaped.

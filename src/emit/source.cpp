@@ -6,6 +6,7 @@
 #include "emit/job.h"
 #include "emit/loss.h"
 #include "emit/optimizer.h"
+#include "emit/scopes.h"
 
 namespace onward::emit {
 namespace {
@@ -96,7 +97,7 @@ std::string write_source(const Dialect& dialect, const SourceParts& parts) {
   std::optional<OptimizerText> optimizer;
   if (parts.job) optimizer = dialect.optimizer(*parts.job);
   reserve_names(context, optimizer ? &*optimizer : nullptr);
-  const std::string name = fresh_class_name(context, class_name(parts.graph->name, "Model"));
+  const std::string name = fresh_class_name(context, model_name(*parts.graph));
   std::string code = dialect.module(parts, name) + "\n";
   parts.module->throw_if_refused();
   if (parts.job) {

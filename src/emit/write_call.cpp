@@ -68,9 +68,9 @@ std::optional<Idiom> idiom_of(const Node& node, const Body& body) {
 }
 
 bool is_name(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
-  });
+  return Lines::is_mark(text) || std::ranges::all_of(text, [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+         });
 }
 
 }  // namespace

@@ -37,6 +37,6 @@ def test_a_clamp_comes_back_as_one(tmp_path):
     exported.save(tmp_path / "job.onnx")
     command("export", tmp_path / "job.onnx", "--to", "torch", "-o", tmp_path / "torch")
     text = (tmp_path / "torch/model.py").read_text()
-    limits = re.findall(r"torch\.clamp\(linear, (.*)\)", text)
+    limits = re.findall(r"torch\.clamp\(x, ([^)]*)\)", text)
     assert limits == ["min=0.0, max=6.0", "min=-1.0, max=1.0", "min=-0.5, max=0.25", "min=0.5", "max=2.0", "min=1.0, max=1.0"]
     assert "torch.where" not in text

@@ -91,15 +91,15 @@ const Said kSaid[] = {
     {"a clamp of PyTorch, which has none",
      "(float[N,2] x) => (y) <float low = {-1}, float high = {1}> { c = Clip(x, low, high) "
      "on = Equal(x, low) h = Where(on, low, c) off = Equal(x, high) y = Where(off, high, h) }",
-     "y = torch.clamp(x, min=-1.0, max=1.0)", "", "torch.where"},
+     "return torch.clamp(x, min=-1.0, max=1.0)", "", "torch.where"},
     {"one limit of two, which is no clamp of PyTorch",
      "(float[N,2] x) => (y) <float low = {-1}, float high = {1}> { c = Clip(x, low, high) "
      "on = Equal(x, low) y = Where(on, low, c) }",
-     "torch.where(on, -1.0, c)", "", "torch.clamp("},
+     "torch.where(x == -1.0, -1.0, clip(x, min=-1.0, max=1.0))", "", "torch.clamp("},
     {"the second of two equal tensors",
      "(float[N,2] x) => (y, z) <float[2,2] v = {1, 2, 3, 4}, float[2,2] w = {1, 2, 3, 4}> "
      "{ y = MatMul(x, v) z = MatMul(x, w) }",
-     "z = self.w(x)", "z = self.w(x)"},
+     "self.v(x), self.w(x)", "z = self.w(x)"},
 };
 
 TEST(Words, OfAModel) {

@@ -84,7 +84,7 @@ Layer conv(const Pattern& p, const SourceContext& context) {
 
 Layer linear(const Pattern& p, const SourceContext& context) {
   const auto& dims = p.weight->tensor()->dims();
-  const bool transposed = p.node->int_or("transB", 0) != 0;  // here (out, in), there (in, out)
+  const bool transposed = p.is_transposed;  // here (out, in), there (in, out)
   Layer layer;
   layer.constructor = fmt::format("layers.Dense({}", dims[transposed ? 0 : 1]);
   layer.tensors.push_back(
@@ -168,6 +168,8 @@ Layer keras_layer(const Pattern& p, const TrainingFacts& training, SourceContext
               .constructor = fmt::format("layers.Dropout({})", python_float(p.ratio)),
               .options = ", training=training",
               .follows = true};
+    case Kind::plain:
+      break;
   }
   throw Bug("a kind of layer has no words");
 }

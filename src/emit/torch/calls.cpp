@@ -55,6 +55,7 @@ constexpr CallRow kCalls[] = {
     {"RandomNormalLike",   random_normal},
     {"RandomUniform",      random_uniform},
     {"RandomUniformLike",  random_uniform},
+    {"Range",              range},
     {"Reciprocal",         "torch.reciprocal({0})"},
     {"ReduceMax",          reduce_max},
     {"ReduceMean",         reduce_mean},

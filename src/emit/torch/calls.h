@@ -27,6 +27,7 @@ std::string where(const Call&);
 std::string constant_of_shape(const Call&);
 std::string expand(const Call&);
 std::string flatten(const Call&);
+std::string range(const Call&);
 std::string reshape(const Call&);
 std::string shape(const Call&);
 std::string squeeze(const Call&);

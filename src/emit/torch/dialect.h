@@ -6,8 +6,10 @@ namespace onward::emit {
 
 // layers.cpp
 Layer torch_layer(const Pattern& pattern, const TrainingFacts& training, SourceContext& context);
-// module_writer.cpp
-std::string torch_class(const SourceParts& parts, const std::string& name);
+std::optional<std::string> torch_plain_layer(const Node& node, std::string_view kind,
+                                             SourceContext& context);
+// classes.cpp
+std::string torch_classes(const SourceParts& parts, const std::string& name);
 
 namespace torch {
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "emit/call.h"
+#include "emit/classes.h"
 #include "emit/module.h"
 #include "emit/torch/dialect.h"
 #include "emit/torch/window.h"
@@ -15,6 +17,12 @@ using Kind = Pattern::Kind;
 std::string dtype_option(const Value* weight) {
   const DType dtype = weight->tensor()->dtype();
   return dtype == DType::f32 ? "" : fmt::format(", dtype=torch.{}", python_dtype(dtype));
+}
+
+/// ", eps=0.001", where it is not the default of torch's normalizations.
+std::string epsilon_option(const Node& node, DType dtype) {
+  const std::string epsilon = python_float(node.float_or("epsilon", 1e-5F), dtype);
+  return epsilon == "1e-05" ? "" : ", eps=" + epsilon;
 }
 
 LayerTensor tensor(const Value* value, std::string attribute, bool transposed = false) {
@@ -40,7 +48,8 @@ Layer conv(const Pattern& p) {
   Layer layer;
   const bool by_padding = w.pads_are_symmetric();
   layer.constructor = fmt::format(
-      "nn.Conv{}d({}, {}, {}{}", w.rank(), dims[1] * group, dims[0], python_square(w.kernel),
+      "nn.Conv{}d({}, {}, {}{}", w.rank(), size_argument("in_channels", dims[1] * group),
+      size_argument("out_channels", dims[0]), python_square(w.kernel),
       window_options(w, {"stride", by_padding ? "padding" : "", "dilation"}));
   if (group != 1) layer.constructor += fmt::format(", groups={}", group);
   layer.tensors.push_back(tensor(p.weight, "weight"));
@@ -54,10 +63,11 @@ Layer conv(const Pattern& p) {
 
 Layer linear(const Pattern& p) {
   const auto& dims = p.weight->tensor()->dims();
-  const bool transposed = p.node->int_or("transB", 0) == 0;  // here (in, out), there (out, in)
+  const bool transposed = !p.is_transposed;  // here (in, out), there (out, in)
   Layer layer;
   layer.constructor =
-      fmt::format("nn.Linear({}, {}", dims[transposed ? 0 : 1], dims[transposed ? 1 : 0]);
+      fmt::format("nn.Linear({}, {}", size_argument("in_features", dims[transposed ? 0 : 1]),
+                  size_argument("out_features", dims[transposed ? 1 : 0]));
   layer.tensors.push_back(tensor(p.weight, "weight", transposed));
   add_bias(layer, p.bias);
   layer.constructor += dtype_option(p.weight) + ")";
@@ -77,9 +87,10 @@ Layer batch_norm(const Pattern& p, const TrainingFacts& training, SourceContext&
   // digits make 0.1 of 1 - 0.9.
   const std::string momentum = fmt::format("{:.15g}", 1 - training.kept_statistics(*p.node));
   Layer layer;
-  layer.constructor = fmt::format(
-      "{}({}, eps={}, momentum={}{})", module, p.weight->tensor()->dims()[0],
-      python_float(p.node->float_or("epsilon", 1e-5F), dtype), momentum, dtype_option(p.weight));
+  layer.constructor =
+      fmt::format("{}({}{}{}{})", module, size_argument("channels", p.weight->tensor()->dims()[0]),
+                  epsilon_option(*p.node, dtype), momentum == "0.1" ? "" : ", momentum=" + momentum,
+                  dtype_option(p.weight));
   layer.tensors = {tensor(p.weight, "weight"), tensor(p.bias, "bias"),
                    tensor(p.mean, "running_mean"), tensor(p.variance, "running_var")};
   layer.stays_in_eval = training.is_job && !in_training;
@@ -89,10 +100,11 @@ Layer batch_norm(const Pattern& p, const TrainingFacts& training, SourceContext&
 
 Layer layer_norm(const Pattern& p) {
   Layer layer;
-  const DType dtype = p.weight->tensor()->dtype();
+  const auto& dims = p.weight->tensor()->dims();
   layer.constructor =
-      fmt::format("nn.LayerNorm({}, eps={}", python_tuple(p.weight->tensor()->dims()),
-                  python_float(p.node->float_or("epsilon", 1e-5F), dtype));
+      fmt::format("nn.LayerNorm({}{}",
+                  dims.size() == 1 ? size_argument("features", dims[0]) : python_tuple(dims),
+                  epsilon_option(*p.node, p.weight->tensor()->dtype()));
   layer.tensors.push_back(tensor(p.weight, "weight"));
   add_bias(layer, p.bias);
   layer.constructor += dtype_option(p.weight) + ")";
@@ -102,13 +114,76 @@ Layer layer_norm(const Pattern& p) {
 Layer embedding(const Pattern& p) {
   const auto& dims = p.weight->tensor()->dims();
   Layer layer;
-  layer.constructor =
-      fmt::format("nn.Embedding({}, {}{})", dims[0], dims[1], dtype_option(p.weight));
+  layer.constructor = fmt::format("nn.Embedding({}, {}{})", size_argument("rows", dims[0]),
+                                  size_argument("features", dims[1]), dtype_option(p.weight));
   layer.tensors.push_back(tensor(p.weight, "weight"));
   return layer;
 }
 
+/// Modules that do what a function does, by the function's name; their arguments are the same.
+struct FunctionModule {
+  std::string_view function;
+  std::string_view module;
+};
+constexpr FunctionModule kModules[] = {
+    {"F.avg_pool1d", "AvgPool1d"},
+    {"F.avg_pool2d", "AvgPool2d"},
+    {"F.avg_pool3d", "AvgPool3d"},
+    {"F.elu", "ELU"},
+    {"F.gelu", "GELU"},
+    {"F.hardsigmoid", "Hardsigmoid"},
+    {"F.hardswish", "Hardswish"},
+    {"F.leaky_relu", "LeakyReLU"},
+    {"F.log_softmax", "LogSoftmax"},
+    {"F.max_pool1d", "MaxPool1d"},
+    {"F.max_pool2d", "MaxPool2d"},
+    {"F.max_pool3d", "MaxPool3d"},
+    {"F.mish", "Mish"},
+    {"F.relu", "ReLU"},
+    {"F.selu", "SELU"},
+    {"F.silu", "SiLU"},
+    {"F.softmax", "Softmax"},
+    {"F.softplus", "Softplus"},
+    {"F.softsign", "Softsign"},
+    {"torch.sigmoid", "Sigmoid"},
+    {"torch.tanh", "Tanh"},
+};
+
 }  // namespace
+
+std::optional<std::string> torch_plain_layer(const Node& node, std::string_view kind,
+                                             SourceContext& context) {
+  const CallRow* row = find_call(*context.dialect, node);
+  if (!row || !row->cell.gap.empty()) return std::nullopt;
+  // What the call would be, with its first input as a mark.
+  Body body(context, "");
+  const std::string x = body.add_argument(node.input(0));
+  std::string text;
+  const auto helpers = context.helpers, modules = context.modules;
+  try {
+    text = emit_call(*row, Call(node, body, Form::plain));
+  } catch (const Error&) {
+  }
+  context.helpers = helpers;
+  context.modules = modules;
+  // torch computes an adaptive mean of one place as just that.
+  if (kind == "AdaptiveAvgPool2d" &&
+      (text == fmt::format("torch.mean({}, dim=(-1, -2), keepdim=True)", x) ||
+       text == fmt::format("torch.mean({}, dim=(2, 3), keepdim=True)", x))) {
+    return "nn.AdaptiveAvgPool2d(1)";
+  }
+  for (const auto& [function, module] : kModules) {
+    const std::string begin = fmt::format("{}({}", function, x);
+    if ((!kind.empty() && module != kind) || !text.starts_with(begin) ||
+        text.find(x, begin.size()) != text.npos) {
+      continue;
+    }
+    std::string arguments = text.substr(begin.size());
+    if (arguments.starts_with(", ")) arguments.erase(0, 2);
+    return fmt::format("nn.{}({}", module, arguments);
+  }
+  return std::nullopt;
+}
 
 Layer torch_layer(const Pattern& p, const TrainingFacts& training, SourceContext& context) {
   switch (p.kind) {
@@ -126,6 +201,8 @@ Layer torch_layer(const Pattern& p, const TrainingFacts& training, SourceContext
       return {.path = {},
               .constructor = fmt::format("nn.Dropout({})", python_float(p.ratio)),
               .follows = true};
+    case Kind::plain:
+      break;
   }
   throw Bug("a kind of layer has no words");
 }

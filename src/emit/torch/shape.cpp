@@ -1,9 +1,90 @@
 #include <fmt/format.h>
 
+#include <optional>
+#include <span>
+
 #include "emit/node_facts.h"
 #include "emit/torch/calls.h"
+#include "onward/error.h"
 
 namespace onward::emit::torch {
+namespace {
+
+/// Whether dimension `axis` of x and of the result are said to be the same.
+bool keeps(const Call& c, size_t axis) {
+  const auto &from = c.value(0)->type.shape, &to = c.node().output(0)->type.shape;
+  if (!from || !to || axis >= from->size() || axis >= to->size()) return false;
+  return (*from)[axis] == (*to)[axis] && ((*from)[axis].value || !(*from)[axis].symbol.empty());
+}
+
+/// The sizes of a Reshape that those of tensors make. Where a zero stands for a size of x, one that
+/// turns out to be zero must be that size anyway.
+std::optional<std::vector<std::string>> sizes_of_reshape(const Call& c) {
+  auto sizes = c.size_texts(1);
+  if (!sizes || sizes->empty()) return std::nullopt;
+  if (c.int_attribute("allowzero", 0) != 0) return sizes;
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    const bool is_number = (*sizes)[i].find_first_not_of("-0123456789") == std::string::npos;
+    if (!(is_number && (*sizes)[i] != "0") && !keeps(c, i)) return std::nullopt;
+  }
+  return sizes;
+}
+
+/// The dimension from which on a Reshape makes one of all; nothing where it does something else.
+std::optional<size_t> flattened_from(const Call& c) {
+  const auto &from = c.value(0)->type.shape, &to = c.node().output(0)->type.shape;
+  if (!from || !to || to->size() < 2 || from->size() <= to->size()) return std::nullopt;
+  const size_t last = to->size() - 1;
+  for (size_t i = 0; i < last; ++i) {
+    if (!keeps(c, i)) return std::nullopt;
+  }
+  const auto rest = element_count(Shape(from->begin() + static_cast<int64_t>(last), from->end()));
+  return rest && *rest > 0 && rest == (*to)[last].value ? std::optional(last) : std::nullopt;
+}
+
+/// What torch's expand takes where each dimension is either kept or made of one of size 1.
+std::optional<std::vector<std::string>> expanded_sizes(const Call& c) {
+  auto sizes = c.size_texts(1);
+  if (const auto known = c.known(1)) {
+    sizes.emplace();
+    for (const int64_t size : *known) sizes->push_back(std::to_string(size));
+  }
+  const auto& shape = c.value(0)->type.shape;
+  if (!sizes || !shape || sizes->size() < shape->size() || sizes->empty()) return std::nullopt;
+  const size_t more = sizes->size() - shape->size();
+  for (size_t i = 0; i < shape->size(); ++i) {
+    std::string& size = (*sizes)[i + more];
+    const auto own = (*shape)[i].value;
+    if (size == "1" || (own && size == std::to_string(*own))) {
+      size = "-1";
+    } else if (own != 1) {
+      return std::nullopt;
+    }
+  }
+  return sizes;
+}
+
+/// The two dimensions that a permutation exchanges, where it does only that.
+std::optional<std::pair<size_t, size_t>> swapped(std::span<const int64_t> permutation) {
+  std::vector<size_t> moved;
+  for (size_t i = 0; i < permutation.size(); ++i) {
+    if (permutation[i] != static_cast<int64_t>(i)) moved.push_back(i);
+  }
+  if (moved.size() != 2) return std::nullopt;
+  return std::pair(moved[0], moved[1]);
+}
+
+/// The size up to which a Range counts from 0; others may be empty where frameworks refuse them.
+std::string counted(const Call& c) {
+  const auto start = c.known(0), step = c.known(2);
+  if (c.result_dtype() != DType::i64 || start != std::vector<int64_t>{0} ||
+      step != std::vector<int64_t>{1} || !c.size_texts(1)) {
+    throw Error("a range is exported from 0 up to the size of a dimension, and no other yet");
+  }
+  return c.size_texts(1)->at(0);
+}
+
+}  // namespace
 
 std::string constant_of_shape(const Call& c) {
   return fmt::format("torch.full({}, {}, dtype={})", c.ints(0), repeated_element(c),
@@ -13,6 +94,9 @@ std::string constant_of_shape(const Call& c) {
 // Both shapes are broadcast to each other.
 std::string expand(const Call& c) {
   const std::string x = c.in(0);
+  if (const auto sizes = expanded_sizes(c)) {
+    return fmt::format("{}.expand({})", x, fmt::join(*sizes, ", "));
+  }
   return fmt::format("{0}.expand(torch.broadcast_shapes({0}.shape, {1}))", x, c.ints(1));
 }
 
@@ -24,13 +108,19 @@ std::string flatten(const Call& c) {
                      c.module("math"));
 }
 
+std::string range(const Call& c) { return fmt::format("torch.arange({})", counted(c)); }
+
 std::string reshape(const Call& c) {
   const std::string x = c.in(0);
+  if (const auto axis = flattened_from(c)) return fmt::format("{}.flatten({})", x, *axis);
   if (const auto shape = c.known(1)) {
     if (shape->empty()) return fmt::format("{}.reshape(())", x);
     std::string all = reshape_sizes(c, *shape, "{}.shape[{}]");
     if (shape->size() == 1) all.pop_back();
     return fmt::format("{}.reshape({})", x, all);
+  }
+  if (const auto all = sizes_of_reshape(c)) {
+    return fmt::format("{}.reshape({})", x, fmt::join(*all, ", "));
   }
   if (c.int_attribute("allowzero", 0) != 0) return fmt::format("{}.reshape({})", x, c.ints(1));
   return fmt::format("{}({}, {})", c.function("reshape"), x, c.in(1));
@@ -50,6 +140,9 @@ std::string squeeze(const Call& c) {
 std::string transpose(const Call& c) {
   const auto permutation = c.ints_attribute("perm");
   if (!permutation.empty()) {
+    if (const auto axes = swapped(permutation)) {
+      return fmt::format("{}.transpose({}, {})", c.in(0), axes->first, axes->second);
+    }
     return fmt::format("{}.permute({})", c.in(0), fmt::join(permutation, ", "));
   }
   return fmt::format("{0}.permute(*reversed(range({0}.ndim)))", c.in(0));
