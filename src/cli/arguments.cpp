@@ -89,7 +89,7 @@ class HelpFormatter : public CLI::Formatter {
     for (const CLI::Option* other : option->get_excludes()) {
       notes.push_back("not with " + other->get_name());
     }
-    const std::string text = option->get_description();
+    const std::string& text = option->get_description();
     return wrapped(notes.empty() ? text : fmt::format("{} ({})", text, fmt::join(notes, ", ")),
                    kColumns - get_column_width());
   }
