@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -166,6 +167,35 @@ Tensors power(const Context& c) {
   });
 }
 
+/// What a division leaves, with the sign of the divisor or, towards zero, of the dividend.
+template <typename T>
+T remainder(T a, T b, bool to_zero) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b == T(0)) throw Error("an integer is divided by zero");
+    if constexpr (std::is_signed_v<T>) {
+      if (b == T(-1)) return T(0);  // the lowest has no negative
+      const T rest = a % b;
+      return rest != 0 && !to_zero && (rest < 0) != (b < 0) ? rest + b : rest;
+    } else {
+      return static_cast<T>(a % b);
+    }
+  } else {
+    const T rest = std::fmod(a, b);
+    if (to_zero) return rest;
+    if (rest == T(0)) return std::copysign(T(0), b);
+    return (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+  }
+}
+
+Tensors modulo(const Context& c) {
+  const DType dtype = c.input(0).dtype();
+  const bool to_zero = c.node().int_or("fmod", 0) != 0;
+  return compute_as(dtype, [&]<typename T>() -> Tensors {
+    const auto of_two = [&](T a, T b) { return remainder(a, b, to_zero); };
+    return {to_tensor(zip<T>(c.array<T>(0), c.array<T>(1), of_two), dtype)};
+  });
+}
+
 /// Numbers to numbers; truth values are 0 and 1. Large floats become infinite, or the largest
 /// number of the 8-bit types where `saturate` says so.
 Tensors cast(const Context& c) {
@@ -180,11 +210,30 @@ Tensors cast(const Context& c) {
                     [&]<typename T>() -> Tensors { return {to_tensor(c.array<T>(0), to)}; });
 }
 
+/// Whether elements of a float type are such.
+template <typename Test>
+Tensors test(const Context& c, Test is) {
+  return compute_as_float(c.input(0).dtype(), [&]<typename T>() -> Tensors {
+    const Array<T> x = c.array<T>(0);
+    Array<uint8_t> y(x.dims);
+    std::ranges::transform(x.data, y.data.begin(), [&](T value) { return is(value) ? 1 : 0; });
+    return {to_tensor(y, DType::boolean)};
+  });
+}
+
+Tensors is_nan(const Context& c) {
+  return test(c, [](auto x) { return x != x; });
+}
+
+Tensors is_infinite(const Context& c) {
+  const bool negative = c.node().int_or("detect_negative", 1) != 0;
+  const bool positive = c.node().int_or("detect_positive", 1) != 0;
+  return test(c, [=](auto x) { return std::isinf(x) && (x < 0 ? negative : positive); });
+}
+
 constexpr KernelDef kByHand[] = {
-    {"Cast", cast},
-    {"Clip", clip},
-    {"Identity", identity},
-    {"Pow", power},
+    {"Cast", cast},    {"Clip", clip},  {"Identity", identity}, {"IsInf", is_infinite},
+    {"IsNaN", is_nan}, {"Mod", modulo}, {"Pow", power},
 };
 
 template <size_t kIndex>

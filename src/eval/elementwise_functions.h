@@ -13,6 +13,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "eval/arithmetic.h"
 #include "onward/error.h"
 
 namespace onward::elementwise {
@@ -76,6 +77,49 @@ struct LeakyRelu : Unary {
     return x < T(0) ? static_cast<T>(alpha[0]) * x : x;
   }
 };
+struct Shrink : Unary {
+  // x + bias below -lambd, x - bias above lambd, 0 between them.
+  template <typename Math, typename T>
+  static T apply(T x, Attributes bias_and_lambd) {
+    const auto [bias, lambd] = bias_and_lambd;
+    if constexpr (std::is_floating_point_v<T>) {
+      const T b = static_cast<T>(bias), limit = static_cast<T>(lambd);
+      return x < -limit ? x + b : x > limit ? x - b : T(0);
+    } else {
+      const auto number = static_cast<double>(x);
+      return number < -lambd ? moved(x, bias) : number > lambd ? moved(x, -bias) : T(0);
+    }
+  }
+
+ private:
+  /// An integer and a number added up, and the fraction cut off. All bits of large ones count.
+  template <typename T>
+  static T moved(T x, double by) {
+    if (std::trunc(by) == by && std::fabs(by) < 0x1p63) {
+      return static_cast<T>(static_cast<uint64_t>(x) +
+                            static_cast<uint64_t>(static_cast<int64_t>(by)));
+    }
+    return eval::to_integer<T>(static_cast<double>(x) + by);
+  }
+};
+struct Ceil : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::ceil(x);
+  }
+};
+struct Floor : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::floor(x);
+  }
+};
+struct Round : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::nearbyint(x);  // halves go to the even neighbour
+  }
+};
 struct Sqrt : Unary {
   template <typename Math, typename T>
   static T apply(T x) {
@@ -104,6 +148,72 @@ struct Tanh : Unary {
   template <typename Math, typename T>
   static T apply(T x) {
     return Math::tanh(x);
+  }
+};
+struct Sin : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::sin(x);
+  }
+};
+struct Cos : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::cos(x);
+  }
+};
+struct Tan : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::tan(x);
+  }
+};
+struct Asin : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::asin(x);
+  }
+};
+struct Acos : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::acos(x);
+  }
+};
+struct Atan : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::atan(x);
+  }
+};
+struct Sinh : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::sinh(x);
+  }
+};
+struct Cosh : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::cosh(x);
+  }
+};
+struct Asinh : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::asinh(x);
+  }
+};
+struct Acosh : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::acosh(x);
+  }
+};
+struct Atanh : Unary {
+  template <typename Math, typename T>
+  static T apply(T x) {
+    return std::atanh(x);
   }
 };
 struct Erf : Unary {
@@ -199,6 +309,12 @@ struct Min : Binary {
     return a != a || a < b ? a : b;
   }
 };
+struct PRelu : Binary {
+  template <typename Math, typename T>
+  static T apply(T x, T slope) {
+    return x < T(0) ? Mul::apply<Math>(slope, x) : x;
+  }
+};
 struct Equal : Comparison {
   template <typename Math, typename T>
   static uint8_t apply(T a, T b) {
@@ -217,6 +333,18 @@ struct Greater : Comparison {
     return a > b;
   }
 };
+struct LessOrEqual : Comparison {
+  template <typename Math, typename T>
+  static uint8_t apply(T a, T b) {
+    return a <= b;
+  }
+};
+struct GreaterOrEqual : Comparison {
+  template <typename Math, typename T>
+  static uint8_t apply(T a, T b) {
+    return a >= b;
+  }
+};
 struct And : Binary {
   template <typename Math>
   static uint8_t apply(uint8_t a, uint8_t b) {
@@ -227,6 +355,12 @@ struct Or : Binary {
   template <typename Math>
   static uint8_t apply(uint8_t a, uint8_t b) {
     return a || b;
+  }
+};
+struct Xor : Binary {
+  template <typename Math>
+  static uint8_t apply(uint8_t a, uint8_t b) {
+    return !a != !b;
   }
 };
 

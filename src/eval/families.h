@@ -19,5 +19,15 @@ std::span<const KernelDef> loss_kernels();
 std::span<const KernelDef> random_kernels();
 std::span<const KernelDef> control_flow_kernels();
 std::span<const KernelDef> sequence_kernels();
+std::span<const KernelDef> bitwise_kernels();
+std::span<const KernelDef> cumulative_kernels();
+std::span<const KernelDef> matrix_kernels();
+std::span<const KernelDef> quantization_kernels();
+std::span<const KernelDef> ml_lookup_kernels();
+std::span<const KernelDef> ml_map_kernels();
+std::span<const KernelDef> ml_tree_kernels();
+std::span<const KernelDef> resize_kernels();
+std::span<const KernelDef> scatter_kernels();
+std::span<const KernelDef> selection_kernels();
 
 }  // namespace onward::eval

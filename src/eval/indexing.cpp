@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "eval/families.h"
+#include "eval/indices.h"
 #include "eval/pieces.h"
 
 namespace onward::eval {
@@ -133,13 +134,6 @@ Tensors range(const Context& c) {
   });
 }
 
-int64_t checked_index(int64_t index, int64_t size) {
-  if (index < -size || index >= size) {
-    throw Error(fmt::format("index {} is out of range for a dimension of {}", index, size));
-  }
-  return index < 0 ? index + size : index;
-}
-
 Tensors gather(const Context& c) {
   const Tensor &x = c.input(0), &picked = c.input(1);
   const auto axis = static_cast<size_t>(c.axis("axis", 0, static_cast<int64_t>(x.dims().size())));
@@ -160,45 +154,10 @@ Tensors gather(const Context& c) {
   return {take_elements(x, std::move(dims), from)};
 }
 
-/// For each position of `indices`, the flat index into `dims` with the one along `axis` replaced.
-std::vector<int64_t> replaced_along(const Tensor& indices, std::span<const int64_t> dims,
-                                    size_t axis) {
-  const auto strides = strides_of(dims);
-  std::vector<int64_t> result(static_cast<size_t>(indices.size()));
-  for_each_position(indices.dims(), [&](std::span<const int64_t> position, int64_t i) {
-    int64_t flat = 0;
-    for (size_t d = 0; d < position.size(); ++d) {
-      flat += strides[d] * (d == axis ? checked_index(indices.integer(i), dims[d]) : position[d]);
-    }
-    result[static_cast<size_t>(i)] = flat;
-  });
-  return result;
-}
-
 Tensors gather_elements(const Context& c) {
   const Tensor &x = c.input(0), &indices = c.input(1);
   const auto axis = static_cast<size_t>(c.axis("axis", 0, static_cast<int64_t>(x.dims().size())));
   return {take_elements(x, indices.dims(), replaced_along(indices, x.dims(), axis))};
-}
-
-Tensors scatter_elements(const Context& c) {
-  const DType dtype = c.input(0).dtype();
-  const auto axis =
-      static_cast<size_t>(c.axis("axis", 0, static_cast<int64_t>(c.input(0).dims().size())));
-  const std::string reduction = c.node().string_or("reduction", "none");
-  if (reduction != "none" && reduction != "add") {
-    throw Error(fmt::format("the reduction '{}' is not there yet", reduction));
-  }
-  const auto to = replaced_along(c.input(1), c.input(0).dims(), axis);
-  return compute_as(dtype, [&]<typename T>() -> Tensors {
-    Array<T> y = c.array<T>(0);
-    const Array<T> updates = c.array<T>(2);
-    for (size_t i = 0; i < to.size(); ++i) {
-      const T update = updates.data[i];
-      y[to[i]] = reduction == "add" ? plus(y[to[i]], update) : update;
-    }
-    return {to_tensor(y, dtype)};
-  });
 }
 
 Tensors split(const Context& c) {
@@ -322,7 +281,6 @@ constexpr KernelDef kIndexingKernels[] = {
     {"GatherElements", gather_elements},
     {"OneHot", one_hot},
     {"Pad", pad},
-    {"ScatterElements", scatter_elements},
     {"Split", split},
     {"Concat", concat},
     {"NonZero", nonzero},

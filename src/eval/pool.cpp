@@ -146,10 +146,34 @@ Tensors global_average_pool(const Context& c) {
   });
 }
 
+Tensors global_max_pool(const Context& c) {
+  const DType dtype = c.input(0).dtype();
+  return compute_as_float(dtype, [&]<typename T>() -> Tensors {
+    const Array<T> x = c.array<T>(0);
+    if (x.rank() < 3) throw Error("its input has no spatial dimensions");
+    std::vector<int64_t> dims(x.dims.size(), 1);
+    dims[0] = x.dims[0];
+    dims[1] = x.dims[1];
+    Array<T> y(dims);
+    const int64_t plane = y.size() == 0 ? 1 : x.size() / y.size();
+    if (plane == 0) throw Error("an image without elements has no largest one");
+    for (int64_t i = 0; i < y.size(); ++i) {
+      T best = x[i * plane];
+      for (int64_t k = 1; k < plane; ++k) {
+        const T next = x[i * plane + k];
+        if (next > best || next != next) best = next;
+      }
+      y[i] = best;
+    }
+    return {to_tensor(y, dtype)};
+  });
+}
+
 constexpr KernelDef kPoolKernels[] = {
     {"AveragePool", average_pool},
     {"AveragePoolGrad", average_pool_grad, "onward"},
     {"GlobalAveragePool", global_average_pool},
+    {"GlobalMaxPool", global_max_pool},
     {"MaxPool", max_pool},
 };
 

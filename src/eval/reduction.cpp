@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "eval/families.h"
+#include "eval/lines.h"
 
 namespace onward::eval {
 namespace {
@@ -81,30 +82,75 @@ Tensors reduce_prod(const Context& c) {
   });
 }
 
-/// The largest of no integers: those of fewer bits are computed with in 64.
-int64_t lowest_integer(DType dtype) {
-  const bool is_signed =
-      dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
-  return is_signed ? std::numeric_limits<int64_t>::lowest() >> (64 - bits(dtype)) : 0;
-}
+/// The lowest and the highest number of a type: those of fewer bits are computed with in 64.
+template <typename T>
+struct Ends {
+  T low = -std::numeric_limits<T>::infinity(), high = std::numeric_limits<T>::infinity();
+
+  explicit Ends(DType dtype) {
+    if constexpr (std::is_integral_v<T>) {
+      const int unused = 64 - (dtype == DType::boolean ? 1 : bits(dtype));
+      const bool is_signed =
+          dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+      low = is_signed ? static_cast<T>(std::numeric_limits<int64_t>::lowest() >> unused) : T(0);
+      high = is_signed ? static_cast<T>(std::numeric_limits<int64_t>::max() >> unused)
+                       : static_cast<T>(std::numeric_limits<uint64_t>::max() >> unused);
+    }
+  }
+};
 
 Tensors reduce_max(const Context& c) {
   return compute_as(c.input(0).dtype(), [&]<typename T>() -> Tensors {
     const auto reduced = reduced_axes(c);
-    const T lowest = std::is_floating_point_v<T>
-                         ? -std::numeric_limits<T>::infinity()
-                         : static_cast<T>(lowest_integer(c.input(0).dtype()));
+    const T low = Ends<T>(c.input(0).dtype()).low;
     return finished(
-        c,
-        reduce<T>(c.array<T>(0), reduced, lowest, [](T a, T b) { return a != a || a > b ? a : b; }),
+        c, reduce<T>(c.array<T>(0), reduced, low, [](T a, T b) { return a != a || a > b ? a : b; }),
         reduced);
   });
 }
 
+Tensors reduce_min(const Context& c) {
+  return compute_as(c.input(0).dtype(), [&]<typename T>() -> Tensors {
+    const auto reduced = reduced_axes(c);
+    const T high = Ends<T>(c.input(0).dtype()).high;
+    return finished(
+        c,
+        reduce<T>(c.array<T>(0), reduced, high, [](T a, T b) { return a != a || a < b ? a : b; }),
+        reduced);
+  });
+}
+
+/// Where along an axis the largest (or smallest) element is, the first or the last one of several;
+/// NaN is the largest and the smallest, as in NumPy.
+template <bool kLargest>
+Tensors place_of_extreme(const Context& c) {
+  return compute_as(c.input(0).dtype(), [&]<typename T>() -> Tensors {
+    const Array<T> x = c.array<T>(0);
+    const int64_t axis = c.axis("axis", 0, x.rank());
+    const bool takes_last = c.node().int_or("select_last_index", 0) != 0;
+    const auto wins = [&](T a, T b) {
+      if (a != a || b != b) return a != a && (b == b || takes_last);
+      return (kLargest ? a > b : a < b) || (takes_last && a == b);
+    };
+    const Lines lines(x.dims, axis);
+    std::vector<int64_t> dims = x.dims;
+    dims[static_cast<size_t>(axis)] = 1;
+    Array<int64_t> y(dims);
+    if (lines.length == 0 && y.size() > 0) throw Error("it is to find one of no elements");
+    for (int64_t line = 0; line < y.size(); ++line) {
+      for (int64_t i = 1; i < lines.length; ++i) {
+        if (wins(x[lines.at(line, i)], x[lines.at(line, y[line])])) y[line] = i;
+      }
+    }
+    if (c.node().int_or("keepdims", 1) == 0) y.dims.erase(y.dims.begin() + axis);
+    return {to_tensor(y, DType::i64)};
+  });
+}
+
 constexpr KernelDef kReductionKernels[] = {
-    {"ReduceMax", reduce_max},
-    {"ReduceProd", reduce_prod},
-    {"ReduceMean", reduce_mean},
+    {"ArgMax", place_of_extreme<true>}, {"ArgMin", place_of_extreme<false>},
+    {"ReduceMax", reduce_max},          {"ReduceMin", reduce_min},
+    {"ReduceProd", reduce_prod},        {"ReduceMean", reduce_mean},
     {"ReduceSum", reduce_sum},
 };
 

@@ -22,10 +22,15 @@ void add(std::vector<KernelDef>& list, const KernelDef& def) {
 std::span<const KernelDef> kernels() {
   static const std::vector<KernelDef> all = [] {
     std::vector<KernelDef> list;
-    for (const auto family : {elementwise_kernels(), shape_kernels(), indexing_kernels(),
-                              reduction_kernels(), matmul_kernels(), conv_kernels(), pool_kernels(),
-                              normalization_kernels(), softmax_kernels(), loss_kernels(),
-                              random_kernels(), control_flow_kernels(), sequence_kernels()}) {
+    for (const auto family :
+         {elementwise_kernels(), shape_kernels(),         indexing_kernels(),
+          reduction_kernels(),   matmul_kernels(),        conv_kernels(),
+          pool_kernels(),        normalization_kernels(), softmax_kernels(),
+          loss_kernels(),        random_kernels(),        control_flow_kernels(),
+          sequence_kernels(),    bitwise_kernels(),       cumulative_kernels(),
+          matrix_kernels(),      quantization_kernels(),  ml_lookup_kernels(),
+          ml_map_kernels(),      ml_tree_kernels(),       resize_kernels(),
+          scatter_kernels(),     selection_kernels()}) {
       for (const KernelDef& def : family) add(list, def);
     }
     return list;

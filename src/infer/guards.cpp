@@ -103,7 +103,8 @@ constexpr std::string_view kAnyInt[] = {
 
 /// What is neither 0 nor 1 is read as either by one rule or kernel or another.
 constexpr std::string_view kFlags[] = {
-    "allowzero",     "ceil_mode",    "count_include_pad", "keepdims", "noop_with_empty_axes",
+    "allowzero",     "antialias",       "ceil_mode", "center_point_box",     "count_include_pad",
+    "keepdims",      "exclude_outside", "largest",   "noop_with_empty_axes", "sorted",
     "storage_order", "training_mode"};
 
 bool is_in_range(std::string_view name, int64_t number) {

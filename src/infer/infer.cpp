@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <unordered_set>
 
+#include "infer/attention_types.h"
 #include "infer/constraints.h"
 #include "infer/context.h"
 #include "infer/guards.h"
@@ -254,6 +255,10 @@ std::optional<Refusal> Inference::run_rule(Node& node, const onnx::OpSchema& sch
                                            std::vector<Type>& types) {
   if (node.op == "Gradient") {
     infer_gradient(node, types);
+    return std::nullopt;
+  }
+  if (node.op == "Attention" && node.domain.empty()) {
+    infer_attention(node, types);
     return std::nullopt;
   }
   const onnx::OpSchema* rule = &schema;

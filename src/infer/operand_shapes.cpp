@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "infer/attention_guard.h"
+#include "infer/quantization_guard.h"
 #include "infer/recurrent_guard.h"
 
 namespace onward {
@@ -221,6 +223,14 @@ Complaint has_shape_of_indices(const Operands& o, size_t input) {
   return has_shape_of(o, input, 1);
 }
 
+Complaint has_shape_of_first(const Operands& o, size_t input) { return has_shape_of(o, input, 0); }
+
+/// Of the first form the repeats are one number.
+Complaint repeats_each_axis(const Operands& o, size_t input) {
+  if (o.node().opset < 6) return std::nullopt;
+  return is_vector_of(o, input, o.rank(0), "dimensions");
+}
+
 /// Only a constant can be put around a dimension that has nothing.
 Complaint pads_with_something(const Operands& o, size_t input) {
   const auto numbers = o.numbers(input);
@@ -347,7 +357,7 @@ struct OperandRule {
   Expectation expectation;
 };
 
-constexpr OperandRule kRules[] = {
+constexpr OperandRule kOperandRules[] = {
     {"BatchNormalization", 1, "scale", is_for_each_channel},
     {"BatchNormalization", 2, "B", is_for_each_channel},
     {"BatchNormalization", 3, "input_mean", is_for_each_channel},
@@ -360,6 +370,7 @@ constexpr OperandRule kRules[] = {
     {"ConvInteger", 1, "w", is_kernel},
     {"ConvTranspose", 1, "W", is_kernel},
     {"ConvTranspose", 2, "B", is_for_each_output},
+    {"CumProd", 1, "axis", is_one_number},
     {"CumSum", 1, "axis", is_one_number},
     {"Dropout", 1, "ratio", is_one_number},
     {"Dropout", 2, "training_mode", is_one_number},
@@ -383,6 +394,7 @@ constexpr OperandRule kRules[] = {
     {"Pad", 1, "pads", pads_each_axis},
     {"Pad", 2, "constant_value", is_one_number},
     {"Pad", 3, "axes", names_axes},
+    {"QLinearConv", 3, "w", is_kernel},
     {"RMSNormalization", 1, "scale", broadcasts_to_first},
     {"Range", 0, "start", is_one_number},
     {"Range", 1, "limit", is_one_number},
@@ -408,6 +420,9 @@ constexpr OperandRule kRules[] = {
     {"SoftmaxCrossEntropyLoss", 2, "weights", is_for_each_class},
     {"Split", 1, "split", is_for_each_part},
     {"Squeeze", 1, "axes", names_axes},
+    {"SwiGLU", 1, "B", has_shape_of_first},
+    {"Tile", 1, "repeats", repeats_each_axis},
+    {"Trilu", 1, "k", is_one_number},
     {"Unsqueeze", 1, "axes", names_new_axes},
 };
 
@@ -454,7 +469,9 @@ std::optional<Refusal> guard_operand_shapes(const Operands& operands) {
   if (node.domain == kTrainingDomain) return guard_optimizer(operands);
   if (!node.domain.empty()) return std::nullopt;
   if (auto refusal = guard_recurrent(operands)) return refusal;
-  for (const OperandRule& rule : kRules) {
+  if (auto refusal = guard_quantization(operands)) return refusal;
+  if (auto refusal = guard_attention(operands)) return refusal;
+  for (const OperandRule& rule : kOperandRules) {
     if (rule.op != node.op || !operands.has(rule.input)) continue;
     if (auto complaint = rule.expectation(operands, rule.input)) {
       return refused(operands, rule.input, rule.name, *complaint);

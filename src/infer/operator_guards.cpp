@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "infer/image_guards.h"
 #include "infer/old_form_guards.h"
 #include "infer/operand_shapes.h"
 #include "infer/window_guard.h"
@@ -242,21 +243,76 @@ std::optional<Refusal> guard_equation(const Operands& o) {
   return bad_attribute(fmt::format("'{}' is not an equation such as 'ij,jk->ik'", equation));
 }
 
+std::optional<Refusal> guard_alpha(const Operands& o) {
+  if (o.node().float_or("alpha", 1) != 0) return std::nullopt;
+  return bad_attribute("attribute 'alpha' is 0, but is divided by");
+}
+
+std::optional<Refusal> guard_direction(const Operands& o) {
+  const std::string direction = o.node().string_or("direction", "");
+  if (direction == "LEFT" || direction == "RIGHT") return std::nullopt;
+  return bad_attribute(
+      fmt::format("attribute 'direction' is '{}', but must be LEFT or RIGHT", direction));
+}
+
+std::optional<Refusal> guard_groups(const Operands& o) {
+  const int64_t groups = o.node().int_or("num_groups", 1);
+  if (groups < 1) {
+    return bad_attribute(fmt::format("attribute 'num_groups' is {}, but must be positive", groups));
+  }
+  const auto channels = o.dim(0, 1);
+  if (!channels || *channels % groups == 0) return std::nullopt;
+  return bad_attribute(
+      fmt::format("{} channels cannot be split into {} groups", *channels, groups));
+}
+
+std::optional<Refusal> guard_neighbours(const Operands& o) {
+  const int64_t size = o.node().int_or("size", 1);
+  if (size >= 1 && size < kLargestSize) return std::nullopt;
+  return bad_attribute(fmt::format("attribute 'size' is {}, which is out of range", size));
+}
+
+std::optional<Refusal> guard_norm(const Operands& o) {
+  const int64_t p = o.node().int_or("p", 2);
+  if (p != 1 && p != 2) return bad_attribute(fmt::format("attribute 'p' is {}, not 1 or 2", p));
+  return guard_axis(o);
+}
+
+/// Images have a batch and channels.
+std::optional<Refusal> guard_images(const Operands& o) {
+  const auto rank = o.rank(0);
+  if (!rank || *rank >= 2) return std::nullopt;
+  return bad_value(o.node().input(0),
+                   fmt::format("input 0 has rank {}, but images at least 2", *rank));
+}
+
 struct Guard {
   std::string_view op;
   std::optional<Refusal> (*check)(const Operands&);
 };
 
 constexpr Guard kGuards[] = {
+    {"ArgMax", guard_axis},                        // does not look at it of a scalar
+    {"ArgMin", guard_axis},                        // does not look at it of a scalar
+    {"BitShift", guard_direction},                 // takes any word
+    {"Celu", guard_alpha},                         // divides by it
     {"ConstantOfShape", guard_shape_input<0, 0>},  // makes a message of each dimension
     {"Einsum", guard_equation},                    // hangs on any other sign
     {"Expand", guard_shape_input<1, 0>},           // makes a message of each dimension
     {"GatherElements", guard_axis},                // does not look at it
     {"GatherND", guard_batch_dims},                // reads dimensions before the first
+    {"GroupNormalization", guard_groups},          // does not divide by it
+    {"GroupNormalization", guard_images},          // has no rule of its own
+    {"Hardmax", guard_axis},                       // does not look at it of a scalar
+    {"InstanceNormalization", guard_images},       // has no rule of its own
+    {"LRN", guard_images},                         // has no rule of its own
+    {"LRN", guard_neighbours},                     // does not look at it
     {"LayerNormalization", guard_axis},            // reads dimensions after the last
+    {"LpNormalization", guard_norm},               // does not look at them
     {"MeanVarianceNormalization", guard_axes},     // has no rule of its own
     {"OneHot", guard_depth},                       // casts any float to an integer
     {"Pad", guard_pads},                           // adds them up
+    {"RMSNormalization", guard_axis},              // reads dimensions after the last
     {"RandomNormal", guard_random_shape},          // takes any number for a dimension
     {"RandomUniform", guard_random_shape},         // takes any number for a dimension
     {"Reshape", guard_shape_input<1, -1>},         // makes a message of each dimension
@@ -286,6 +342,7 @@ std::optional<Refusal> guard_operator(const Operands& operands) {
   }
   if (auto refusal = guard_old_form(operands)) return refusal;
   if (auto refusal = guard_window(operands)) return refusal;
+  if (auto refusal = guard_image_operator(operands)) return refusal;
   return guard_operand_shapes(operands);
 }
 

@@ -18,14 +18,26 @@ enum class Kind : uint8_t { convolution, transposed, pooling, whole };
 struct WindowOperator {
   std::string_view op;
   Kind kind;
+  size_t weights = 1;  // which input has them
 };
 constexpr WindowOperator kWindowOperators[] = {
-    {"AveragePool", Kind::pooling},     {"Conv", Kind::convolution},
-    {"ConvInteger", Kind::convolution}, {"ConvTranspose", Kind::transposed},
-    {"GlobalAveragePool", Kind::whole}, {"GlobalLpPool", Kind::whole},
-    {"GlobalMaxPool", Kind::whole},     {"LpPool", Kind::pooling},
+    {"AveragePool", Kind::pooling},
+    {"Conv", Kind::convolution},
+    {"ConvInteger", Kind::convolution},
+    {"ConvTranspose", Kind::transposed},
+    {"GlobalAveragePool", Kind::whole},
+    {"GlobalLpPool", Kind::whole},
+    {"GlobalMaxPool", Kind::whole},
+    {"LpPool", Kind::pooling},
     {"MaxPool", Kind::pooling},
+    {"MaxUnpool", Kind::whole},
+    {"QLinearConv", Kind::convolution, 3},
 };
+
+const WindowOperator* find_operator(const Node& node) {
+  const auto* found = std::ranges::find(kWindowOperators, node.op, &WindowOperator::op);
+  return found == std::end(kWindowOperators) ? nullptr : found;
+}
 
 Refusal bad_window(std::string message) { return {"attribute", "", std::move(message)}; }
 
@@ -76,7 +88,8 @@ Integers list_or(const Node& node, std::string_view name, size_t count, int64_t 
 /// it.
 std::optional<int64_t> kernel_size(const Operands& o, Kind kind, size_t spatial) {
   if (const auto* given = o.node().get<Integers>("kernel_shape")) return (*given)[spatial];
-  return kind == Kind::pooling ? std::nullopt : o.dim(1, spatial + 2);
+  if (kind == Kind::pooling) return std::nullopt;
+  return o.dim(find_operator(o.node())->weights, spatial + 2);
 }
 
 /// Padding that covers an input of no elements with no windows: where these leave gaps, the
@@ -178,8 +191,8 @@ std::optional<Refusal> guard_window(const Operands& operands) {
   const Node& node = operands.node();
   if (!node.domain.empty()) return std::nullopt;
   if (auto refusal = check_auto_pad(node)) return refusal;
-  const auto* found = std::ranges::find(kWindowOperators, node.op, &WindowOperator::op);
-  if (found == std::end(kWindowOperators)) return std::nullopt;
+  const WindowOperator* found = find_operator(node);
+  if (!found) return std::nullopt;
   const auto rank = operands.rank(0);
   if (rank && *rank < 3) {
     return Refusal{"shape", node.input(0)->name(),

@@ -44,6 +44,23 @@ void turn_axes_into_attribute(Rewrite& rewrite) {
   if (!axes.empty()) set_attribute(node, "axes", axes);
 }
 
+/// The same for a reduction that is more than one: without axes its function is left.
+void turn_axes_of_function_into_attribute(Rewrite& rewrite) {
+  struct Left {
+    std::string_view op, function;
+  };
+  constexpr Left kLeft[] = {{"ReduceL1", "Abs"},
+                            {"ReduceL2", "Abs"},
+                            {"ReduceLogSum", "Log"},
+                            {"ReduceSumSquare", "Mul"}};
+  Node& node = rewrite.node();
+  const auto* left = std::ranges::find(kLeft, std::string_view(node.op), &Left::op);
+  turn_axes_into_attribute(rewrite);
+  if (node.op != "Identity") return;
+  node.set_op(std::string(left->function));
+  if (left->function == "Mul") node.set_inputs({node.input(0), node.input(0)});
+}
+
 /// Before opset 18 parts of no given size were all equal.
 void drop_number_of_parts(Rewrite& rewrite) {
   Node& node = rewrite.node();
@@ -117,6 +134,14 @@ void leave_out_windows_behind_input(Rewrite& rewrite) {
   }
 }
 
+/// Before opset 28 only integers had a remainder of the divisor's sign.
+void require_integers_of_floor(Rewrite& rewrite) {
+  const Node& node = rewrite.node();
+  if (node.int_or("fmod", 0) == 0 && is_float(node.input(0)->type.dtype)) {
+    throw Error("a remainder of floats with fmod = 0 is new in opset 28");
+  }
+}
+
 /// Where two versions differ in some cases only, the rule that lifts refuses just these and changes
 /// nothing: it serves as the check of the downgrade.
 template <typename Table>
@@ -138,9 +163,10 @@ constexpr OlderForm kForms[] = {
     {"CastLike", 24, 23, check_conversion},
     {"LpPool", 22, 18, leave_out_windows_behind_input},
     {"MaxPool", 22, 12, leave_out_windows_behind_input},
-    {"ReduceL1", 18, 13, turn_axes_into_attribute},
-    {"ReduceL2", 18, 13, turn_axes_into_attribute},
-    {"ReduceLogSum", 18, 13, turn_axes_into_attribute},
+    {"Mod", 28, 13, require_integers_of_floor},
+    {"ReduceL1", 18, 13, turn_axes_of_function_into_attribute},
+    {"ReduceL2", 18, 13, turn_axes_of_function_into_attribute},
+    {"ReduceLogSum", 18, 13, turn_axes_of_function_into_attribute},
     {"ReduceLogSum", 28, 18, check_elements},
     {"ReduceLogSumExp", 18, 13, turn_axes_into_attribute},
     {"ReduceLogSumExp", 28, 18, check_elements},
@@ -148,7 +174,7 @@ constexpr OlderForm kForms[] = {
     {"ReduceMean", 18, 13, turn_axes_into_attribute},
     {"ReduceMin", 18, 13, turn_axes_into_attribute},
     {"ReduceProd", 18, 13, turn_axes_into_attribute},
-    {"ReduceSumSquare", 18, 13, turn_axes_into_attribute},
+    {"ReduceSumSquare", 18, 13, turn_axes_of_function_into_attribute},
     {"Reshape", 14, 13, require_no_zeros},
     {"Split", 18, 13, drop_number_of_parts},
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "check/operators.h"
+#include "infer/constraints.h"
 #include "infer/infer.h"
 #include "lower/older_forms.h"
 #include "onward/error.h"
@@ -51,6 +52,22 @@ bool is_default(const Attribute& attribute, const Schema& schema) {
     return fallback.has_s() && fallback.s() == *text;
   }
   return false;
+}
+
+/// Why plainer operators are to stand for a node: an attribute or an element type that an older
+/// version does not know, and that no rule for older forms knows of either.
+std::string new_part(const Node& node, const Schema& newest, const Schema& older) {
+  for (const Schema* each = &newest; each->since_version() > older.since_version();
+       each = schema_of(node.op, each->since_version() - 1)) {
+    if (find_older_form(node.op, each->since_version())) return "";
+  }
+  for (const Attribute& attribute : node.attributes()) {
+    if (older.attributes().contains(attribute.name) || is_default(attribute, newest)) continue;
+    return fmt::format("its attribute '{}' is newer", attribute.name);
+  }
+  if (static_cast<int>(node.inputs().size()) > older.max_input()) return "";
+  const auto refusal = TypeConstraints(node, older).check_inputs();
+  return refusal ? refusal->message : "";
 }
 
 /// Takes off what an older version does not know and does not miss; throws Error for the rest.
@@ -144,8 +161,11 @@ constexpr IrVersion kIrVersions[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11},
 }  // namespace
 
 std::string refused_by_opset(const Node& node, int64_t opset) {
-  if (!node.domain.empty() || schema_of(node.op, opset)) return "";
+  if (!node.domain.empty()) return "";
   const Schema* schema = schema_of(node.op, newest_opset("").value());
+  if (const Schema* older = schema_of(node.op, opset)) {
+    return has_expansion(node) ? new_part(node, *schema, *older) : "";
+  }
   if (!schema) return "it is not an ONNX operator";
   int first = schema->since_version();
   while (const Schema* before = schema_of(node.op, first - 1)) first = before->since_version();

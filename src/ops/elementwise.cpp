@@ -125,6 +125,12 @@ Grads cast_vjp(const VjpContext& c) {
   return {cast(c.grad(0), c.input(0).dtype())};
 }
 
+std::vector<Expr> mean_expansion(const ExpandContext& c) {
+  const std::vector<Value*> all(c.node().inputs().begin(), c.node().inputs().end());
+  const Expr total = c.builder().add("Sum", all, c.input(0).dtype());
+  return {total / static_cast<double>(all.size())};
+}
+
 /// The type that it casts to is known long before it runs.
 std::vector<Expr> cast_like_expansion(const ExpandContext& c) {
   const DType to = c.input(1).dtype();
@@ -138,12 +144,25 @@ std::vector<Expr> cast_like_expansion(const ExpandContext& c) {
   return {c.builder().add("Cast", {c.node().input(0)}, to, attributes)};
 }
 
+// y = a - q b, whose quotient q goes in steps: it is rounded down, or towards zero.
+Grads mod_vjp(const VjpContext& c) {
+  const Expr a = c.input(0), b = c.input(1), dy = c.grad(0), quotient = a / b;
+  const auto rounded = [&](std::string_view op) {
+    return c.builder().add(op, {quotient.value()}, a.dtype());
+  };
+  const Expr zero = c.builder().scalar(0, a.dtype()), down = rounded("Floor");
+  const bool to_zero = c.attribute("fmod", 0) != 0;
+  const Expr q = to_zero ? where(less(quotient, zero), rounded("Ceil"), down) : down;
+  return {dy, -(dy * q)};
+}
+
 Grads add_rule(Expr, Expr, Expr, Expr dy) { return {dy, dy}; }
 Grads sub_rule(Expr, Expr, Expr, Expr dy) { return {dy, -dy}; }
 Grads mul_rule(Expr a, Expr b, Expr, Expr dy) { return {dy * b, dy * a}; }
 Grads div_rule(Expr, Expr b, Expr y, Expr dy) { return {dy / b, -(dy * y / b)}; }
 
 constexpr std::string_view kTruth = "its result is true or false";
+constexpr std::string_view kSteps = "its result is constant but for steps";
 
 const OpDef kElementwiseOps[] = {
     {.name = "Abs", .vjp = unary<abs_rule>, .range = ranges::absolute},
@@ -179,7 +198,12 @@ const OpDef kElementwiseOps[] = {
     {.name = "HardSwish", .expansion = hard_swish_expansion},
     {.name = "LeakyRelu", .vjp = leaky_relu_vjp},
     {.name = "Max", .vjp = extremum_vjp, .traits = kBroadcasts, .range = ranges::largest},
+    {.name = "Mean",
+     .expansion = mean_expansion,
+     .traits = kBroadcasts,
+     .range = ranges::hull_rule},
     {.name = "Min", .vjp = extremum_vjp, .traits = kBroadcasts, .range = ranges::smallest},
+    {.name = "Mod", .vjp = mod_vjp, .traits = kBroadcasts},
     {.name = "Pow", .vjp = binary<pow_rule>, .traits = kBroadcasts, .range = ranges::power},
     {.name = "Sum", .vjp = sum_vjp, .traits = kBroadcasts, .range = ranges::add},
     {.name = "Where",
@@ -188,14 +212,23 @@ const OpDef kElementwiseOps[] = {
      .inputs = {In::setting, In::data},
      .range = ranges::branches},
     {.name = "And", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "Ceil", .no_gradient = kSteps},
     {.name = "Equal", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "Floor", .no_gradient = kSteps},
     {.name = "Greater", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "GreaterOrEqual",
+     .traits = kBroadcasts,
+     .range = ranges::truth,
+     .no_gradient = kTruth},
+    {.name = "IsInf", .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "IsNaN", .range = ranges::truth, .no_gradient = kTruth},
     {.name = "Less", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
+    {.name = "LessOrEqual", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
     {.name = "Not", .range = ranges::truth, .no_gradient = kTruth},
     {.name = "Or", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
-    {.name = "Sign",
-     .range = ranges::sign_like,
-     .no_gradient = "its result is constant but for steps"},
+    {.name = "Round", .no_gradient = kSteps},
+    {.name = "Sign", .range = ranges::sign_like, .no_gradient = kSteps},
+    {.name = "Xor", .traits = kBroadcasts, .range = ranges::truth, .no_gradient = kTruth},
 };
 
 }  // namespace

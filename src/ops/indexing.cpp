@@ -106,16 +106,6 @@ Grads split_vjp(const VjpContext& c) {
   return {c.builder().add("Concat", parts, c.input(0).dtype(), {{"axis", c.attribute("axis", 0)}})};
 }
 
-/// The backward of ScatterElements with reduction "add", which only rules of ours write.
-Grads scatter_elements_vjp(const VjpContext& c) {
-  if (c.node().string_or("reduction", "none") != "add") {
-    throw Error("only the reduction 'add' has a gradient");
-  }
-  const Expr picked = c.builder().add("GatherElements", values({c.grad(0), c.input(1)}),
-                                      c.grad(0).dtype(), {{"axis", c.attribute("axis", 0)}});
-  return {c.grad(0), std::nullopt, picked};
-}
-
 /// Each element is the first of the values or the second, and goes back to that one.
 Grads one_hot_vjp(const VjpContext& c) {
   const Expr off_on = c.builder().integers({0, 1});
@@ -146,9 +136,6 @@ const OpDef kIndexingOps[] = {
      .types = gather_grad_types,
      .inputs = {In::data, In::index, In::shape}},
     {.name = "Pad", .vjp = pad_vjp, .inputs = {In::data, In::shape, In::setting, In::index}},
-    {.name = "ScatterElements",
-     .vjp = scatter_elements_vjp,
-     .inputs = {In::data, In::index, In::data}},
     {.name = "Slice", .vjp = picked_vjp, .traits = kMovesData, .inputs = {In::data, In::index}},
     {.name = "Split", .vjp = split_vjp, .traits = kMovesData, .inputs = {In::data, In::shape}},
     {.name = "NonZero", .no_gradient = "its result is indices"},

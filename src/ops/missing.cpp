@@ -14,18 +14,10 @@
 namespace onward {
 namespace {
 
-constexpr InputRoles kScaleAndBias = {In::data, In::scale, In::bias};
-
 const OpDef kKnownInputs[] = {
     {.name = "Bernoulli", .traits = kRandom},
     {.name = "DeformConv", .inputs = {In::data, In::weight, In::data, In::bias, In::data}},
-    {.name = "Einsum", .inputs = {In::weight}},
-    {.name = "GroupNormalization", .inputs = kScaleAndBias},
-    {.name = "InstanceNormalization", .inputs = kScaleAndBias},
-    {.name = "LpPool", .traits = kWindows},
     {.name = "Multinomial", .traits = kRandom},
-    {.name = "PRelu", .inputs = {In::data, In::slope}},
-    {.name = "RMSNormalization", .inputs = {In::data, In::scale}},
 };
 
 }  // namespace

@@ -138,6 +138,9 @@ inline constexpr Traits kRandom = 1U << 7;
 inline constexpr Traits kImages = 1U << 8;
 /// Slides a window over the spatial dimensions of its input: kernel_shape, strides, pads, auto_pad.
 inline constexpr Traits kWindows = 1U << 9 | kImages;
+/// Its gradient is not the slope of what it computes, but an estimate that is agreed on: what a
+/// framework computes itself would have another one.
+inline constexpr Traits kStraightThrough = 1U << 10;
 
 /// What an input is for.
 enum class InputRole : uint8_t {

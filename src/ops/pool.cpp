@@ -77,25 +77,28 @@ Expr known_window_places(const ExpandContext& c, const WindowValues& windows, DT
   return product;
 }
 
-/// The same where sizes are not known: a convolution of ones with ones counts.
-Expr computed_window_places(const ExpandContext& c, const WindowValues& windows, DType dtype) {
+/// The same where sizes are not known: a convolution of ones with ones counts. y is what has a
+/// result for each window.
+Expr computed_window_places(const ExpandContext& c, const WindowValues& windows, Expr y) {
+  const DType dtype = y.dtype();
   Builder& b = c.builder();
   const Expr one = b.scalar(1, dtype), image = b.integers({1, 1});
   const bool with_padding = c.node().int_or("count_include_pad", 0) != 0;
   const Expr places =
       padded(windows, expand(one, concat({image, windows.x().value}, 0)), with_padding ? 1 : 0);
   const Expr taps = expand(one, concat({image, windows.kernel().value}, 0));
+  // An image without places is padded to less than a window, of which none is left below.
+  const bool covers = c.node().string_or("auto_pad", "NOTSET").starts_with("SAME");
+  const bool rounds_up = c.node().int_or("ceil_mode", 0) != 0;
   std::vector<int64_t> beyond(2 * windows.rank(), 0);
-  if (c.node().int_or("ceil_mode", 0) != 0) {
-    for (size_t d = 0; d < windows.rank(); ++d) {
-      beyond[windows.rank() + d] = windows.strides()[d] - 1;
-    }
+  for (size_t d = 0; d < windows.rank(); ++d) {
+    beyond[windows.rank() + d] = covers ? 1 : rounds_up ? windows.strides()[d] - 1 : 0;
   }
   const Expr counts =
       b.add("Conv", values({places, taps}), dtype,
             {{"dilations", windows.dilations()}, {"pads", beyond}, {"strides", windows.strides()}});
   // Rounding up may give one window more than there are.
-  const Expr outputs = spatial_of(c.node().input(0)->type, shape_of(c.input(0))).value;
+  const Expr outputs = spatial_of(y.value()->type, shape_of(y)).value;
   const Expr first = b.integers(std::vector<int64_t>(windows.rank(), 0));
   return slice(counts, first, outputs, windows.axes());
 }
@@ -107,7 +110,7 @@ std::vector<Expr> average_pool_grad_expansion(const ExpandContext& c) {
   const Spatial x = spatial_of(c.node().output(0)->type, x_shape);
   const WindowValues windows(c, x, x);  // kernel_shape is always given
   const Expr places = windows.are_known() ? known_window_places(c, windows, dy.dtype())
-                                          : computed_window_places(c, windows, dy.dtype());
+                                          : computed_window_places(c, windows, dy);
   // A window that lies in the padding alone gives nothing back, whatever it is divided by.
   const Expr some = b.add("Max", values({places, b.scalar(1, dy.dtype())}), dy.dtype());
   const Expr outputs = spatial_of(dy.value()->type, shape_of(dy)).value;
@@ -130,6 +133,71 @@ Grads global_average_pool_vjp(const VjpContext& c) {
   return {expand(dy * (size(dy) / size(x)), shape_of(x))};
 }
 
+/// The shape of images that have one place.
+Expr one_place_of(Expr x) {
+  Builder& b = x.builder();
+  const Expr first = b.integers({0}), two = b.integers({2});
+  const Expr images = slice(shape_of(x), first, two, first);
+  if (const auto known = rank(x.value())) {
+    const auto spatial = static_cast<size_t>(std::max<int64_t>(*known - 2, 0));
+    return concat({images, b.integers(std::vector<int64_t>(spatial, 1))}, 0);
+  }
+  return concat({images, expand(b.integers({1}), rank_of(x) - two)}, 0);
+}
+
+/// Each image of each channel as a row.
+Expr images_as_rows(Expr x) {
+  return x.builder().add("Flatten", {x.value()}, x.dtype(), {{"axis", int64_t{2}}});
+}
+
+/// Of elements that tie the first one has the gradient.
+std::vector<Expr> global_max_pool_expansion(const ExpandContext& c) {
+  Builder& b = c.builder();
+  const Expr x = c.input(0);
+  const auto top =
+      b.add_many("TopK", "", values({images_as_rows(x), b.integers({1})}), {x.dtype(), DType::i64});
+  return {reshape(top[0], one_place_of(x))};
+}
+
+/// |x|^p
+Expr powered(Expr x, int64_t p) {
+  if (p == 2) return x * x;
+  const Expr size = x.builder().add("Abs", {x.value()}, x.dtype());
+  return p == 1 ? size : pow(size, x.builder().scalar(static_cast<double>(p), x.dtype()));
+}
+
+/// The p-th root of a sum; where that is zero it has no slope, and 0 is given for it.
+Expr root_of(Expr sum, int64_t p) {
+  if (p == 1) return sum;
+  Builder& b = sum.builder();
+  const Expr zero = b.scalar(0, sum.dtype()), one = b.scalar(1, sum.dtype());
+  const Expr is_zero = equal(sum, zero);
+  const Expr positive = where(is_zero, one, sum);
+  const Expr root =
+      p == 2 ? sqrt(positive) : pow(positive, b.scalar(1.0 / static_cast<double>(p), sum.dtype()));
+  return where(is_zero, zero, root);
+}
+
+std::vector<Expr> global_lp_pool_expansion(const ExpandContext& c) {
+  const int64_t p = c.node().int_or("p", 2);
+  const Expr x = c.input(0);
+  const Expr sums = sum(powered(images_as_rows(x), p), c.builder().integers({1}), KeepDims::yes);
+  return {reshape(root_of(sums, p), one_place_of(x))};
+}
+
+/// Sums over windows are means times the number of elements.
+std::vector<Expr> lp_pool_expansion(const ExpandContext& c) {
+  const int64_t p = c.node().int_or("p", 2);
+  const Expr x = c.input(0);
+  const Spatial spatial = spatial_of(x.value()->type, shape_of(x));
+  const WindowValues windows(c, spatial, spatial);  // kernel_shape is always given
+  const Expr means =
+      c.builder().add("AveragePool", {powered(x, p).value()}, x.dtype(), pool_attributes(c.node()));
+  const Expr places = windows.are_known() ? known_window_places(c, windows, x.dtype())
+                                          : computed_window_places(c, windows, means);
+  return {root_of(means * places, p)};
+}
+
 const OpDef kPoolOps[] = {
     {.name = "AveragePool", .vjp = average_pool_vjp, .traits = kWindows},
     {.name = "AveragePoolGrad",
@@ -138,6 +206,9 @@ const OpDef kPoolOps[] = {
      .expansion = average_pool_grad_expansion,
      .types = average_pool_grad_types},
     {.name = "GlobalAveragePool", .vjp = global_average_pool_vjp, .traits = kImages},
+    {.name = "GlobalLpPool", .expansion = global_lp_pool_expansion, .traits = kImages},
+    {.name = "GlobalMaxPool", .expansion = global_max_pool_expansion, .traits = kImages},
+    {.name = "LpPool", .expansion = lp_pool_expansion, .traits = kWindows},
     {.name = "MaxPool", .vjp = max_pool_vjp, .traits = kWindows},
 };
 

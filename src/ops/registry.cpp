@@ -32,10 +32,17 @@ Expr VjpContext::demanded_output(size_t index, DType dtype) const {
 std::span<const OpDef> op_defs() {
   static const std::vector<OpDef> all = [] {
     const OpFamily families[] = {
-        elementwise_ops(), {shape_ops()},        {indexing_ops()}, reduction_ops(),
-        {matmul_ops()},    {conv_ops()},         {pool_ops()},     {normalization_ops()},
-        softmax_ops(),     {loss_ops()},         random_ops(),     {optimizer_ops()},
-        {internal_ops()},  {control_flow_ops()}, {sequence_ops()}, {recurrent_ops()},
+        elementwise_ops(),    {shape_ops()},         {indexing_ops()},
+        reduction_ops(),      {matmul_ops()},        {conv_ops()},
+        {pool_ops()},         {normalization_ops()}, softmax_ops(),
+        {loss_ops()},         random_ops(),          {optimizer_ops()},
+        {internal_ops()},     {control_flow_ops()},  {sequence_ops()},
+        {recurrent_ops()},    activation_ops(),      trigonometry_ops(),
+        bitwise_ops(),        {cumulative_ops()},    {einsum_ops()},
+        {matrix_ops()},       {norm_ops()},          {group_normalization_ops()},
+        {quantization_ops()}, {attention_ops()},     {attention_state_ops()},
+        {ml_ops()},           {image_ops()},         {resize_ops()},
+        {scatter_ops()},      {selection_ops()},
     };
     std::vector<OpDef> list;
     for (const OpFamily& family : families) {

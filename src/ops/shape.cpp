@@ -19,6 +19,20 @@ Grads transpose_vjp(const VjpContext& c) {
 
 Grads expand_vjp(const VjpContext& c) { return {c.grad(0)}; }
 
+/// Pairs of each element of a and its neighbour in b, one after the other.
+Expr interleaved(Expr a, Expr b) {
+  const Expr last = a.builder().integers({1});
+  return reshape(concat({unsqueeze(a, last), unsqueeze(b, last)}, 1), a.builder().integers({-1}));
+}
+
+// A dimension of d elements that is repeated r times is one of r times one of d, expanded.
+std::vector<Expr> tile_expansion(const ExpandContext& c) {
+  const Expr x = c.input(0), repeats = c.input(1), shape = shape_of(x);
+  const Expr apart =
+      reshape(x, interleaved(expand(c.builder().integers({1}), shape_of(shape)), shape));
+  return {reshape(expand(apart, interleaved(repeats, shape)), repeats * shape)};
+}
+
 const OpDef kShapeOps[] = {
     {.name = "Expand",
      .vjp = expand_vjp,
@@ -33,6 +47,10 @@ const OpDef kShapeOps[] = {
     {.name = "Shape", .no_gradient = "its result is integers"},
     {.name = "Size", .no_gradient = "its result is an integer"},
     {.name = "Squeeze", .vjp = reshaped, .traits = kView, .inputs = {In::data, In::index}},
+    {.name = "Tile",
+     .expansion = tile_expansion,
+     .traits = kKeepsSameType | kMovesData,
+     .inputs = {In::data, In::shape}},
     {.name = "Transpose", .vjp = transpose_vjp, .traits = kPermutes},
     {.name = "Unsqueeze", .vjp = reshaped, .traits = kView, .inputs = {In::data, In::index}},
 };

@@ -18,6 +18,7 @@ Grads log_softmax_vjp(const VjpContext& c) {
 }
 
 const OpDef kSoftmaxOps[] = {
+    {.name = "Hardmax", .no_gradient = "its result is constant but for steps"},
     {.name = "LogSoftmax", .vjp = log_softmax_vjp},
     {.name = "Softmax", .vjp = softmax_vjp},
 };

@@ -130,6 +130,70 @@ void leave_out_empty_scales(Rewrite& rewrite) {
   if (node.input(3)) node.set_input(2, nullptr);
 }
 
+// Scale and bias were one number for each group; now each channel has its own.
+void repeat_for_channels(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  Value* shape = rewrite.add("Shape", {node.input(0)}, "shape");
+  Value* channels = rewrite.add("Gather", {shape, rewrite.constant({1}, "place")}, "channels");
+  Value* groups = rewrite.constant({node.int_or("num_groups", 1)}, "groups");
+  Value* one = rewrite.constant({1}, "one");
+  Value* each = rewrite.add("Div", {channels, groups}, "channels_of_group");
+  Value* columns = rewrite.add("Concat", {one, each}, "columns");
+  set_attribute(*columns->producer(), "axis", int64_t{0});
+  Value* flat = rewrite.constant({-1}, "flat");
+  const auto repeated = [&](Value* per_group, const std::string& role) {
+    Value* column = rewrite.add("Unsqueeze", {per_group, one}, role + "_of_groups");
+    Value* spread = rewrite.add("Expand", {column, columns}, role + "_spread");
+    return rewrite.add("Reshape", {spread, flat}, role);
+  };
+  Value* scale = repeated(node.input(1), "scale");
+  node.set_inputs({node.input(0), scale, repeated(node.input(2), "bias")});
+}
+
+void turn_scales_into_input(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const auto& scales = *node.get<std::vector<float>>("scales");
+  const auto count = static_cast<int64_t>(scales.size());
+  node.set_input(1, rewrite.constant(Tensor::of<float>({count}, scales), "scales"));
+  node.remove_attribute("scales");
+}
+
+/// The form of opset 13, in which the region can be left out. Sample i was at i / scale.
+void write_resize(Node& node, const char* nearest_mode) {
+  set_attribute(node, "coordinate_transformation_mode", std::string("asymmetric"));
+  if (node.string_or("mode", "nearest") == "nearest") {
+    set_attribute(node, "nearest_mode", std::string(nearest_mode));
+  }
+  node.set_inputs({node.input(0), nullptr, node.input(1)});
+  node.opset = 13;
+}
+
+// No scale is below one.
+void turn_upsample_into_resize(Rewrite& rewrite) { write_resize(rewrite.node(), "floor"); }
+
+/// The elements of a tensor that the model fixes, or null.
+const Tensor* fixed_tensor(const Value& value) {
+  if (value.tensor() && !value.is_input()) return value.tensor();
+  const Node* producer = value.producer();
+  return producer && producer->op == "Constant" ? producer->get<Tensor>("value") : nullptr;
+}
+
+// The nearest element was the one before a sample where the scale is larger than one, the one
+// behind it where it is smaller, as the standard's tests of that opset have it.
+void write_nearest_mode(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  if (node.string_or("mode", "nearest") != "nearest") return write_resize(node, "");
+  const Tensor* scales = fixed_tensor(*node.input(1));
+  if (!scales) throw Error("whether it samples up or down is known only when it runs");
+  bool is_up = false, is_down = false;
+  for (int64_t i = 0; i < scales->size(); ++i) {
+    is_up |= scales->number(i) > 1;
+    is_down |= scales->number(i) < 1;
+  }
+  if (is_up && is_down) throw Error("it samples one dimension up and another one down");
+  write_resize(node, is_down ? "ceil" : "floor");
+}
+
 constexpr LiftStep kLayerSteps[] = {
     {"BatchNormalization", 1, 6, drop_consumed_inputs},
     {"BatchNormalization", 6, 7, drop_is_test},
@@ -141,12 +205,16 @@ constexpr LiftStep kLayerSteps[] = {
     {"Dropout", 7, 10, drop_mask},
     {"Dropout", 10, 12, turn_ratio_into_input},
     {"Gemm", 6, 7, drop_broadcast},
+    {"GroupNormalization", 18, 21, repeat_for_channels},
     {"GlobalLpPool", 1, 2, turn_p_into_integer},
     {"GridSample", 16, 20, rename_sampling_mode},
     {"InstanceNormalization", 1, 6, drop_consumed_inputs},
     {"LpPool", 1, 2, require_kernel_shape},
+    {"Resize", 10, 11, write_nearest_mode},
     {"Resize", 11, 13, leave_out_empty_scales},
     {"RoiAlign", 10, 16, write_old_roi_mode},
+    {"Upsample", 7, 9, turn_scales_into_input},
+    {"Upsample", 9, 10, turn_upsample_into_resize, false, "Resize"},
 };
 
 }  // namespace

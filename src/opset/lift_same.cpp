@@ -173,8 +173,8 @@ std::span<const SameForms> same_forms() {
       {"Unsqueeze", {13, 21, 23, 24, 25}},
       {"Where", {9, 16}},
       {"LabelEncoder", {2, 4}, "ai.onnx.ml"},
-      {"TreeEnsembleClassifier", {1, 3}, "ai.onnx.ml"},
-      {"TreeEnsembleRegressor", {1, 3}, "ai.onnx.ml"},
+      {"TreeEnsembleClassifier", {1, 3, 5}, "ai.onnx.ml"},
+      {"TreeEnsembleRegressor", {1, 3, 5}, "ai.onnx.ml"},
   };
   return forms;
 }

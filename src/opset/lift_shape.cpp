@@ -112,6 +112,23 @@ void turn_axis_into_input(Rewrite& rewrite) {
   node.remove_attribute("axis");
 }
 
+// One number of copies and one axis, both of the data's type, became a number for each axis. An
+// axis that is not there is refused when it is scattered to.
+void write_repeats_of_each_axis(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  Value* x = node.input(0);
+  const auto as_vector = [&](Value* value, const std::string& role) {
+    Value* whole = rewrite.add("Cast", {value}, role + "_i64");
+    set_attribute(*whole->producer(), "to", static_cast<int64_t>(DType::i64));
+    return rewrite.add("Reshape", {whole, rewrite.constant({-1}, role + "_shape")}, role);
+  };
+  Value* tiles = as_vector(node.input(1), "tiles");
+  Value* axis = as_vector(node.input(2), "axis");
+  Value* rank = rewrite.add("Shape", {rewrite.add("Shape", {x}, "shape")}, "rank");
+  Value* ones = rewrite.add("Expand", {rewrite.constant({1}, "one"), rank}, "ones");
+  node.set_inputs({x, rewrite.add("ScatterElements", {ones, axis, tiles}, "repeats")});
+}
+
 constexpr LiftStep kShapeSteps[] = {
     {"Concat", 1, 4, write_default_axis},
     {"DFT", 17, 20, turn_axis_into_input},
@@ -125,6 +142,7 @@ constexpr LiftStep kShapeSteps[] = {
     {"Split", 11, 13, turn_split_into_input},
     {"Split", 13, 18, count_outputs},
     {"Squeeze", 11, 13, turn_axes_into_input},
+    {"Tile", 1, 6, write_repeats_of_each_axis},
     {"TopK", 1, 10, turn_k_into_input},
     {"Unsqueeze", 11, 13, turn_axes_into_input},
 };

@@ -65,7 +65,7 @@ std::vector<const KernelChoice*> kernel_choices(const Node& node) {
     for (const auto family :
          {conv_choices, indexing_choices, layer_normalization_choices, loss_choices, matmul_choices,
           normalization_choices, piece_choices, pool_choices, random_choices, reduction_choices,
-          shape_choices, softmax_choices}) {
+          resize_choices, shape_choices, softmax_choices}) {
       for (const KernelChoice& choice : family()) {
         made[{choice.domain, choice.op}].push_back(&choice);
       }

@@ -82,6 +82,7 @@ std::span<const KernelChoice> piece_choices();
 std::span<const KernelChoice> pool_choices();
 std::span<const KernelChoice> random_choices();
 std::span<const KernelChoice> reduction_choices();
+std::span<const KernelChoice> resize_choices();
 std::span<const KernelChoice> shape_choices();
 std::span<const KernelChoice> softmax_choices();
 

@@ -28,7 +28,10 @@ def sign(x):
 
 # NumPy gives the bits, but for the sign of a zero where two zeros are compared.
 EXACT = {
-    "Abs": np.abs, "Add": np.add, "And": np.logical_and, "Cast": lambda x: x, "Div": np.divide, "Equal": np.equal,
+    "Abs": np.abs, "Add": np.add, "And": np.logical_and, "Cast": lambda x: x, "Ceil": np.ceil, "Floor": np.floor,
+    "Round": np.rint, "GreaterOrEqual": np.greater_equal, "LessOrEqual": np.less_equal, "Xor": np.logical_xor,
+    "PRelu": lambda x, slope: np.where(x < 0, slope * x, x),
+    "Shrink": lambda x: np.where(np.abs(x) > 0.5, x, x.dtype.type(0)), "Div": np.divide, "Equal": np.equal,
     "Greater": np.greater, "Identity": lambda x: x, "Less": np.less, "Max": np.maximum, "Min": np.minimum,
     "Mul": np.multiply, "Neg": np.negative, "Not": np.logical_not, "Or": np.logical_or, "Reciprocal": lambda x: 1 / x,
     "Relu": lambda x: np.maximum(x, 0), "Sign": sign, "Sqrt": np.sqrt, "Sub": np.subtract, "Where": np.where,
@@ -72,6 +75,14 @@ def gelu_by_tanh(x):
 
 ROUNDED = {
     # function, and units in the last place: tiles in f32, reference in f32, both in f64
+    ("Acos", ""): Rounded(mp.acos, 0.8, 0.8, 0.6),
+    ("Acosh", ""): Rounded(mp.acosh, 1.4, 1.4, 1.4),
+    ("Asin", ""): Rounded(mp.asin, 0.8, 0.8, 0.6),
+    ("Asinh", ""): Rounded(mp.asinh, 1.4, 1.4, 1.3),
+    ("Atan", ""): Rounded(mp.atan, 0.8, 0.8, 0.6),
+    ("Atanh", ""): Rounded(mp.atanh, 1.3, 1.3, 1.4),
+    ("Cos", ""): Rounded(mp.cos, 0.6, 0.6, 0.6),
+    ("Cosh", ""): Rounded(mp.cosh, 1.5, 1.5, 1.7),
     ("Erf", ""): Rounded(mp.erf, 2.7, 1.0, 1.1),
     ("Exp", ""): Rounded(mp.exp, 1.1, 0.6, 0.6),
     # 1 + erf(x) and 1 + tanh(x) cancel where x is below zero.
@@ -80,12 +91,22 @@ ROUNDED = {
     ("Log", ""): Rounded(mp.log, 0.8, 0.8, 0.6),
     ("Pow", ""): Rounded(mp.power, 0.6, 0.6, 0.6),
     ("Sigmoid", ""): Rounded(sigmoid, 2.4, 2.4, 2.3),
+    ("Sin", ""): Rounded(mp.sin, 0.6, 0.6, 0.6),
+    ("Sinh", ""): Rounded(mp.sinh, 1.7, 1.7, 1.6),
     ("Softplus", ""): Rounded(softplus, 1.5, 1.5, 1.5),
+    ("Tan", ""): Rounded(mp.tan, 0.8, 0.8, 0.6),
     ("Tanh", ""): Rounded(mp.tanh, 1.4, 2.2, 2.2),
 }
 # Results at infinities, for +inf and -inf; NaN gives NaN.
-AT_INFINITY = {"Erf": (1, -1), "Exp": (np.inf, 0), "Gelu": (np.inf, np.nan), "Log": (np.inf, np.nan),
+AT_INFINITY = {"Acos": (np.nan, np.nan), "Asin": (np.nan, np.nan), "Atanh": (np.nan, np.nan), "Cos": (np.nan, np.nan),
+               "Sin": (np.nan, np.nan), "Tan": (np.nan, np.nan), "Acosh": (np.inf, np.nan), "Asinh": (np.inf, -np.inf),
+               "Atan": (np.pi / 2, -np.pi / 2), "Cosh": (np.inf, np.inf), "Sinh": (np.inf, -np.inf),
+               "Erf": (1, -1), "Exp": (np.inf, 0), "Gelu": (np.inf, np.nan), "Log": (np.inf, np.nan),
                "Sigmoid": (1, 0), "Softplus": (np.inf, 0), "Tanh": (1, -1)}
+
+
+# Beyond 1e5 they are the operand, or what they are at infinity.
+FLAT_FAR_AWAY = {"Erf", "Exp", "Gelu", "Sigmoid", "Softplus", "Tanh"}
 
 
 # ---- operands
@@ -93,7 +114,7 @@ AT_INFINITY = {"Erf": (1, -1), "Exp": (np.inf, 0), "Gelu": (np.inf, np.nan), "Lo
 def special_floats(dtype):
     info = np.finfo(dtype)
     sizes = [0, info.smallest_subnormal, 3 * info.smallest_subnormal, info.tiny / 2, info.tiny, info.eps / 2, info.eps,
-             0.5, 1, np.nextafter(dtype(1), dtype(2)), 2, 3, 6, info.max / 2, info.max, np.inf]
+             0.5, 1, np.nextafter(dtype(1), dtype(2)), 1.5, 2, 2.5, 3, 6, info.max / 2, info.max, np.inf]
     return np.asarray([*sizes, *(-each for each in map(dtype, sizes)), np.nan], dtype)
 
 
@@ -152,7 +173,7 @@ def given():
     for function in listed()["functions"]:
         columns = operands(function["op"], TYPES[function["from"]], random)
         oracle = EXACT.get(function["op"]) or ROUNDED[function["op"], function["form"]].function
-        count = {"Where": 3, "Pow": 2}.get(function["op"])
+        count = {"Where": 3, "PRelu": 2, "Pow": 2}.get(function["op"])
         count = count or (oracle.nin if isinstance(oracle, np.ufunc) else 1)
         all_operands.append(columns[:count] if count > 1 or len(columns[0]) < 5000 else
                             [np.unique(columns[0].view(f"u{columns[0].itemsize}")).view(columns[0].dtype)])
@@ -191,6 +212,8 @@ def truths(index):
     # Beyond, results are 0, 1, the operand, or larger than any float.
     if function["op"] == "Pow":
         chosen &= (columns[0] != 0) & (np.abs(columns[1]) < 100)
+    elif function["op"] == "Atanh":
+        chosen &= np.abs(columns[0]) != 1
     elif function["op"] != "Log":
         chosen &= np.abs(columns[0]) < 1e5
     computed_by = ROUNDED[function["op"], function["form"]].function
@@ -256,9 +279,9 @@ def test_far_away(computed, index):
     found = computed[1][str(index)]
     high, low = AT_INFINITY[function["op"]]
     assert np.isnan(found[np.isnan(x)]).all()
-    np.testing.assert_array_equal(found[x == np.inf], high)
-    np.testing.assert_array_equal(found[x == -np.inf], low)
-    if function["op"] == "Log":
+    np.testing.assert_array_equal(found[x == np.inf], found.dtype.type(high))
+    np.testing.assert_array_equal(found[x == -np.inf], found.dtype.type(low))
+    if function["op"] not in FLAT_FAR_AWAY:
         return
     far = np.isfinite(x) & (np.abs(x) >= 1e5)
     assert far.sum() > 100

@@ -69,6 +69,8 @@ const OperandCase kCases[] = {
     {"a shape of more elements", "float[2,3] x",
      "s = Constant<value_ints = [3, 3]>() y = Reshape(x, s)",
      "input 1 (shape): 6 elements cannot be reshaped to [3,3]"},
+    {"repeats", "float[2,3] x, int64[3] r", "y = Tile(x, r)",
+     "input 1 (repeats): it has 3 elements for 2 dimensions"},
     {"updates", "float[2,3] x, int64[1,3] i, float[1,2] u", "y = ScatterElements(x, i, u)",
      "input 2 (updates): its shape [1,2] is not that of 'i', [1,3]"},
     {"pads", "float[2,3] x, int64[3] p", "y = Pad(x, p)",

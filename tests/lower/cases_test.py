@@ -17,8 +17,22 @@ NOT_IN_REFERENCE = {"Dropout of the default ratio"}
 
 # ONNX Runtime refuses to slice a tensor that has no slices.
 # It refuses results of a stride and more beyond the windows.
+# It aligns corners by the size that a fraction is rounded to, rounds 10 * 0.7 to 7 in float32, and excludes what is
+# outside of cubics alone.
+# It has neither GlobalLpPool nor Swish, no LRN of an even size, counts MaxUnpool's places in the given shape, takes an open
+# number of sizes for 0, and gives the largest elements in an order of its own where any will do.
+# It has no windows of attention, and wants a row of a mask for each query and a column for each key.
 NOT_IN_RUNTIME = {"Scan of nothing", "ConvTranspose zeros beyond a stride",
-                  "ConvTranspose of a given shape beyond its windows"}
+                  "ConvTranspose of a given shape beyond its windows",
+                  "Resize linear at the corners, of a fraction", "Resize nearest above",
+                  "Resize linear, within the input", "Resize nearest to sizes", "Resize linear as PyTorch did",
+                  "Resize linear to sizes", "Resize of a region", "Resize of a region beyond the input",
+                  "Resize nearest of a region beyond the input", "GlobalLpPool", "GlobalLpPool of sums",
+                  "GlobalLpPool of cubes", "LRN of an even size", "MaxUnpool to a shape", "Swish", "Swish alpha",
+                  "TopK in any order",
+                  "Attention windows", "Attention windows over a past", "Attention windows that leave queries alone",
+                  "Attention with a mask of each sequence, causal", "Attention with a mask that ends early",
+                  "Attention with what is added to the first keys"}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +82,12 @@ def test_only_standard_domains(cases):
         domains = {node.domain for node in lowered.nodes_of(case["model"].graph)}
         assert domains <= lowered.STANDARD_DOMAINS, case["name"]
         assert {entry.domain for entry in case["model"].opset_import} <= lowered.STANDARD_DOMAINS
-        onnx.checker.check_model(with_shapes(case), full_check=True)
+        # ONNX's inference takes sizes that it does not know for 0 in Attention and Resize, and computes
+        # MeanVarianceNormalization in float.
+        operators = {node.op_type for node in lowered.nodes_of(case["model"].graph)}
+        is_inferred = "MeanVarianceNormalization" not in operators and (not operators & {"Attention", "Resize"}
+                                                                        or case["shapes"] == "fixed")
+        onnx.checker.check_model(with_shapes(case), full_check=is_inferred)
 
 
 def test_values_by_reference(cases):

@@ -36,7 +36,9 @@ TEST_P(Erased, IsLoweredOrRefused) {
   try {
     lowered = lower_step(model, 0);
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("must be known"), std::string::npos) << error.what();
+    const std::string text = error.what();
+    const bool is_too_new = text.find("is new in opset 28") != std::string::npos;
+    EXPECT_TRUE(is_too_new || text.find("must be known") != std::string::npos) << text;
     return;
   }
   lift(lowered.model);  // as the kernels want it

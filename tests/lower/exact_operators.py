@@ -7,9 +7,12 @@ import sys
 
 import numpy as np
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_resize import Resize as ResizeOfTheEvaluator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "ops"))
+from exact_attention import ATTENTION  # noqa: E402
 from exact_control_flow import CONTROL_FLOW  # noqa: E402
+from exact_quantization import QUANTIZED  # noqa: E402
 from exact_recurrent import RECURRENT  # noqa: E402
 
 
@@ -56,6 +59,16 @@ class Erf(OpRun):
         return (np.vectorize(math.erf, otypes=[x.dtype])(x),)
 
 
+class GatherElements(OpRun):
+    """The evaluator's own takes no indices of a smaller shape than the data's."""
+
+    op_domain = ""
+
+    def _run(self, x, indices, axis=None):
+        kept = [slice(None) if d == axis % x.ndim else slice(size) for d, size in enumerate(indices.shape)]
+        return (np.take_along_axis(x[tuple(kept)], indices, axis),)
+
+
 class Gelu(OpRun):
     """The evaluator's own computes with float32 constants."""
 
@@ -67,6 +80,27 @@ class Gelu(OpRun):
         return (0.5 * x * (1 + np.vectorize(math.erf, otypes=[x.dtype])(x / math.sqrt(2))),)
 
 
+class GlobalMaxPool(OpRun):
+    """The evaluator's own is for two dimensions."""
+
+    op_domain = ""
+
+    def _run(self, x):
+        return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
+
+
+class GroupNormalization(OpRun):
+    """The evaluator's own computes in float32, as stash_type says."""
+
+    op_domain = ""
+
+    def _run(self, x, scale, bias, epsilon=None, num_groups=None, stash_type=None):
+        rows = x.reshape(x.shape[0], num_groups, -1)
+        rows = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + epsilon)
+        places = (-1, *[1] * (x.ndim - 2))
+        return (rows.reshape(x.shape) * scale.reshape(places) + bias.reshape(places),)
+
+
 class HardSwish(OpRun):
     """The evaluator's own computes with 1/6 in float32."""
 
@@ -76,11 +110,65 @@ class HardSwish(OpRun):
         return (x * np.clip(x + 3, 0, 6) / 6,)
 
 
+class LRN(OpRun):
+    """The evaluator's own takes images of two dimensions alone, and has defaults that float32 did not round."""
+
+    op_domain = ""
+
+    def _run(self, x, alpha=None, beta=None, bias=None, size=None):
+        alpha, beta, bias = (float(np.float32(number)) for number in (alpha, beta, bias))
+        before = (size - 1) // 2
+        sums = np.zeros_like(x)
+        for c in range(x.shape[1]):
+            sums[:, c] = (x[:, max(0, c - before):c + size - before] ** 2).sum(axis=1)
+        return (x / (bias + alpha / size * sums) ** beta,)
+
+
 def logarithms(x, axis):
     """log(softmax(x))."""
     x = x.astype(np.float64)
     x = x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
+
+
+class GlobalLpPool(OpRun):
+    """The evaluator has none."""
+
+    op_domain = ""
+
+    def _run(self, x, p=None):
+        sums = (np.abs(x) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True)
+        return ((sums ** (1 / p)).astype(x.dtype),)
+
+
+class LpPool(OpRun):
+    """The evaluator's own takes the norm of a mean without the padding, times the size of the window."""
+
+    op_domain = ""
+
+    def _run(self, x, auto_pad=None, ceil_mode=None, dilations=None, kernel_shape=None, p=None, pads=None,
+             strides=None):
+        rank = x.ndim - 2
+        strides, dilations = strides or [1] * rank, dilations or [1] * rank
+        reach = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations)]
+        size = x.shape[2:]
+        before, outputs = [0] * rank, [0] * rank
+        for d in range(rank):
+            if auto_pad == "SAME_UPPER":
+                outputs[d] = -(-size[d] // strides[d])
+                before[d] = max(0, (outputs[d] - 1) * strides[d] + reach[d] - size[d]) // 2
+            else:
+                before[d], after = (pads[d], pads[rank + d]) if pads else (0, 0)
+                room = size[d] + before[d] + after - reach[d]
+                outputs[d] = (-(-room // strides[d]) if ceil_mode else room // strides[d]) + 1
+                outputs[d] -= bool(ceil_mode) and (outputs[d] - 1) * strides[d] >= size[d] + before[d]
+        sums = np.zeros([*x.shape[:2], *outputs], x.dtype)
+        for at in itertools.product(*map(range, outputs)):
+            for tap in itertools.product(*map(range, kernel_shape)):
+                place = [at[d] * strides[d] + tap[d] * dilations[d] - before[d] for d in range(rank)]
+                if all(0 <= here < size[d] for d, here in enumerate(place)):
+                    sums[(..., *at)] += np.abs(x[(..., *place)]) ** p
+        return ((sums ** (1 / p)).astype(x.dtype),)
 
 
 class LogSoftmax(OpRun):
@@ -129,6 +217,16 @@ class MaxPool(OpRun):
         return y, chosen
 
 
+class MeanVarianceNormalization(OpRun):
+    """The evaluator's own adds a number of float32, whatever the type."""
+
+    op_domain = ""
+
+    def _run(self, x, axes=None):
+        axes = tuple(axes)
+        return ((x - x.mean(axes, keepdims=True)) / (x.std(axes, keepdims=True) + 1e-9),)
+
+
 class Pad(OpRun):
     """The evaluator's own does not cut off what a negative number says."""
 
@@ -144,6 +242,27 @@ class Pad(OpRun):
         if mode == "constant":
             return (np.pad(x, width, constant_values=0 if value is None else value.item()),)
         return (np.pad(x, width, mode=mode),)
+
+
+class RMSNormalization(OpRun):
+    """The evaluator's own computes in float32, as stash_type says."""
+
+    op_domain = ""
+
+    def _run(self, x, scale, axis=None, epsilon=None, stash_type=None):
+        axes = tuple(range(axis % x.ndim, x.ndim))
+        return (x / np.sqrt((x * x).mean(axes, keepdims=True) + epsilon) * scale,)
+
+
+class Resize(ResizeOfTheEvaluator):
+    """The evaluator's own takes no axes that count from the end, and computes with float32 coefficients and regions."""
+
+    op_domain = ""
+
+    def _run(self, x, roi=None, scales=None, sizes=None, axes=None, cubic_coeff_a=None, **settings):
+        axes = None if axes is None else [axis % x.ndim for axis in axes]
+        roi = None if roi is None else roi.astype(np.float64)
+        return super()._run(x, roi, scales, sizes, axes=axes, cubic_coeff_a=float(cubic_coeff_a), **settings)
 
 
 class Slice(OpRun):
@@ -176,5 +295,6 @@ class SoftmaxCrossEntropyLoss(OpRun):
         return tuple(np.asarray(y).astype(x.dtype) for y in (loss, log_prob)[:len(self.onnx_node.output)])
 
 
-EXACT_OPERATORS = [ConvTranspose, Erf, Gelu, HardSwish, LogSoftmax, MaxPool, Pad, Slice, SoftmaxCrossEntropyLoss,
-                   *CONTROL_FLOW, *RECURRENT]
+EXACT_OPERATORS = [ConvTranspose, Erf, GatherElements, Gelu, GlobalLpPool, GlobalMaxPool, GroupNormalization, HardSwish, LRN,
+                   LogSoftmax, LpPool, MaxPool, MeanVarianceNormalization, Pad, RMSNormalization, Resize, Slice,
+                   SoftmaxCrossEntropyLoss, *ATTENTION, *CONTROL_FLOW, *QUANTIZED, *RECURRENT]

@@ -130,7 +130,8 @@ constexpr FormCase kRefused[] = {
     {"a window behind the input, where rounding up adds another", 21, "(float[1,1,5,3] x) => (y)",
      "y = MaxPool<ceil_mode = 1, kernel_shape = [2, 1], strides = [2, 3]>(x)",
      "a window that begins behind the input is left out since opset 22"},
-    {"an element type", 13, "(bfloat16[2] x, bfloat16[2] z) => (y)", "y = Celu(x)", "Celu"},
+    {"an element type", 13, "(bool[2] c, bfloat16[2] x, bfloat16[2] z) => (y)",
+     "y = Where(c, x, z)", "Where takes"},
 };
 
 /// Operators that an opset does not have are said in others, which compute the same.
@@ -138,6 +139,8 @@ TEST(WriteInOpset, SpellsYoungerOperators) {
   constexpr FormCase kYounger[] = {
       {"Gelu", 13, "(float[2,3] x) => (y)", "y = Gelu(x)", ""},
       {"Gelu by tanh", 19, "(float[2,3] x) => (y)", "y = Gelu<approximate = \"tanh\">(x)", ""},
+      {"Celu of doubles, which it takes since opset 28", 13, "(float[2,3] x) => (y)",
+       "d = Cast<to = 11>(x)\n e = Celu<alpha = 0.5>(d)\n y = Cast<to = 1>(e)", ""},
       {"LayerNormalization", 16, "(float[2,3] x) => (y, m, d)",
        "s = Constant<value = float[3] {1, 2, -1}>()\n b = Constant<value = float[3] {3, 0, 1}>()\n"
        "y, m, d = LayerNormalization<epsilon = 0.1>(x, s, b)",

@@ -149,9 +149,12 @@ Case Case::in_f32() const {
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto family :
-       {elementwise_cases(), shape_cases(), indexing_cases(), reduction_cases(), matmul_cases(),
-        conv_cases(), pool_cases(), normalization_cases(), softmax_cases(), loss_cases(),
-        random_cases(), control_flow_cases(), sequence_cases(), recurrent_cases()}) {
+       {elementwise_cases(), shape_cases(),        indexing_cases(),   reduction_cases(),
+        matmul_cases(),      conv_cases(),         pool_cases(),       normalization_cases(),
+        softmax_cases(),     loss_cases(),         random_cases(),     control_flow_cases(),
+        sequence_cases(),    recurrent_cases(),    activation_cases(), cumulative_cases(),
+        matrix_cases(),      quantization_cases(), attention_cases(),  attention_state_cases(),
+        image_cases(),       resize_cases(),       scatter_cases(),    selection_cases()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -54,6 +54,9 @@ struct Case {
 
 // One function a family.
 std::span<const Case> elementwise_cases();
+std::span<const Case> activation_cases();
+std::span<const Case> cumulative_cases();
+std::span<const Case> matrix_cases();
 std::span<const Case> shape_cases();
 std::span<const Case> indexing_cases();
 std::span<const Case> reduction_cases();
@@ -67,6 +70,13 @@ std::span<const Case> random_cases();
 std::span<const Case> control_flow_cases();
 std::span<const Case> sequence_cases();
 std::span<const Case> recurrent_cases();
+std::span<const Case> quantization_cases();
+std::span<const Case> attention_cases();
+std::span<const Case> attention_state_cases();
+std::span<const Case> image_cases();
+std::span<const Case> resize_cases();
+std::span<const Case> scatter_cases();
+std::span<const Case> selection_cases();
 
 std::vector<Case> all_cases();
 

@@ -27,6 +27,17 @@ const Case kCases[] = {
     {"Mul broadcast", "y = Mul(a, b)", {f64("a", {2, 3}), f64("b", {})}},
     {"Mul of a value with itself", "y = Mul(x, x)", {f64("x", {2, 3})}},
     {"Div broadcast", "y = Div(a, b)", {f64("a", {2, 3}), f64("b", {2, 1}, 0.5, 2)}},
+    {"Acos", "y = Acos(x)", {f64("x", {2, 3}, -0.9, 0.9)}},
+    {"Acosh", "y = Acosh(x)", {f64("x", {2, 3}, 1.25, 4)}},
+    {"Asin", "y = Asin(x)", {f64("x", {2, 3}, -0.9, 0.9)}},
+    {"Asinh", "y = Asinh(x)", {f64("x", {2, 3})}},
+    {"Atan", "y = Atan(x)", {f64("x", {2, 3})}},
+    {"Atanh", "y = Atanh(x)", {f64("x", {2, 3}, -0.9, 0.9)}},
+    {"Cosh", "y = Cosh(x)", {f64("x", {2, 3})}},
+    {"Sinh", "y = Sinh(x)", {f64("x", {2, 3})}},
+    {"Tan", "y = Tan(x)", {f64("x", {2, 3}, -1.25, 1.25)}},
+    {"Cos", "y = Cos(x)", {f64("x", {2, 3}, -4, 4)}},
+    {"Sin", "y = Sin(x)", {f64("x", {2, 3}, -4, 4)}},
     {"Cast to itself", "y = Cast<to = 11>(x)", {f64("x", {2, 3})}},
     {"CastLike", "y = CastLike(x, like)", {f64("x", {2, 3}), f64("like", {4})}, {"x"}},
     {"Clip both",
@@ -46,8 +57,26 @@ const Case kCases[] = {
     {"Max of three broadcast",
      "y = Max(a, b, d)",
      {f64("a", {2, 3}), f64("b", {3}), f64("d", {2, 1})}},
+    {"Mean of three broadcast",
+     "y = Mean(a, b, d)",
+     {f64("a", {2, 3}), f64("b", {3}), f64("d", {2, 1})}},
+    {"Mean of one", "y = Mean(a)", {f64("a", {2, 3})}},
     {"Min", "y = Min(a, b)", {f64("a", {2, 3}), f64("b", {2, 3})}},
     {"Min of one", "y = Min(a)", {f64("a", {2, 3})}},
+    {"Mod", "y = Mod(a, b)", {f64("a", {2, 3}, -4, 4), f64("b", {3}, 0.75, 1.5)}},
+    {"Mod of a negative divisor",
+     "y = Mod(a, b)",
+     {f64("a", {2, 3}, -4, 4), f64("b", {}, -1.5, -1)}},
+    {"Mod as fmod",
+     "y = Mod<fmod = 1>(a, b)",
+     {f64("a", {2, 3}, -4, 4), f64("b", {2, 3}, 0.75, 1.5)}},
+    {"Mod as fmod of a negative divisor",
+     "y = Mod<fmod = 1>(a, b)",
+     {f64("a", {2, 3}, -4, 4), f64("b", {1}, -1.5, -1)}},
+    Case{"Mod of integers",
+         "m = Mod(a, b)\n n = Mod<fmod = 1>(a, b)\n s = Sub(m, n)\n y = Cast<to = 11>(s)",
+         {i64("a", {7, -7, 7, -7, 6}), i64("b", {3, 3, -3, -3, -3})}}
+        .without_gradient(),
     {"Pow", "y = Pow(x, e)", {f64("x", {2, 3}, 0.5, 2), f64("e", {2, 3}, -2, 3)}},
     {"Pow broadcast", "y = Pow(x, e)", {f64("x", {2, 3}, 0.5, 2), f64("e", {})}},
     {"Pow of a negative base",
@@ -74,11 +103,68 @@ const Case kCases[] = {
         .without_gradient(),
     Case{"Not", "c = Not(a)\n y = Cast<to = 11>(c)", {boolean("a", {3}, {1, 0, 1})}}
         .without_gradient(),
+    Case{"BitShift",
+         "s = BitShift<direction = \"LEFT\">(a, b)\n t = BitShift<direction = \"RIGHT\">(a, b)\n"
+         "z = BitwiseXor(s, t)\n y = Cast<to = 11>(z)",
+         {i64("a", {5, -5, 7, -7, 1}), i64("b", {1, 2, 64, -1, 40})}}
+        .without_gradient(),
+    Case{"BitwiseAnd",
+         "z = BitwiseAnd(a, b)\n y = Cast<to = 11>(z)",
+         {i64("a", {2, 2}, {5, -5, 7, 12}), i64("b", {3, 6})}}
+        .without_gradient(),
+    Case{"BitwiseOr",
+         "z = BitwiseOr(a, b)\n y = Cast<to = 11>(z)",
+         {i64("a", {2, 2}, {5, -5, 7, 12}), i64("b", {3, 6})}}
+        .without_gradient(),
+    Case{"BitwiseNot", "z = BitwiseNot(a)\n y = Cast<to = 11>(z)", {i64("a", {5, -5, 0})}}
+        .without_gradient(),
+    Case{"Xor",
+         "c = Xor(a, b)\n y = Cast<to = 11>(c)",
+         {boolean("a", {4}, {1, 0, 1, 0}), boolean("b", {4}, {1, 1, 0, 0})}}
+        .without_gradient(),
+    Case{"IsInf",
+         "l = Log(x)\n c = IsInf(l)\n d = IsInf(x)\n e = Xor(c, d)\n y = Cast<to = 11>(e)",
+         {{"x", DType::f64, {3}, 0, 0, {0, 1, -1}}}}
+        .without_gradient(),
+    Case{"IsInf on one side",
+         "r = Reciprocal(x)\n a = IsInf<detect_negative = 0>(r)\n b = IsInf<detect_positive = "
+         "0>(r)\n"
+         "f = Cast<to = 11>(a)\n g = Cast<to = 11>(b)\n y = Sub(f, g)",
+         {{"x", DType::f64, {4}, 0, 0, {0, 1, -0.0, -1}}}}
+        .without_gradient(),
+    Case{"IsInf on neither side",
+         "r = Reciprocal(x)\n c = IsInf<detect_negative = 0, detect_positive = 0>(r)\n"
+         "y = Cast<to = 11>(c)",
+         {{"x", DType::f64, {2}, 0, 0, {0, 1}}}}
+        .without_gradient(),
+    Case{"IsNaN",
+         "l = Log(x)\n c = IsNaN(l)\n d = IsNaN(x)\n e = Xor(c, d)\n y = Cast<to = 11>(e)",
+         {{"x", DType::f64, {3}, 0, 0, {2, 1, -1}}}}
+        .without_gradient(),
+    Case{"Ceil", "y = Ceil(x)", {f64("x", {2, 3})}}.without_gradient(),
+    Case{"Floor", "y = Floor(x)", {f64("x", {2, 3})}}.without_gradient(),
+    Case{"Round", "y = Round(x)", {f64("x", {2, 3})}}.without_gradient(),
     Case{"Equal",
          "c = Equal(a, b)\n y = Cast<to = 11>(c)",
          {i64("a", {1, 2, 3}), i64("b", {1, 0, 3})}}
         .without_gradient(),
     Case{"Less", "c = Less(a, b)\n y = Cast<to = 11>(c)", {f64("a", {2, 3}), f64("b", {3})}}
+        .without_gradient(),
+    Case{"LessOrEqual",
+         "c = LessOrEqual(a, b)\n y = Cast<to = 11>(c)",
+         {i64("a", {1, 2, 3}), i64("b", {1, 0, 4})}}
+        .without_gradient(),
+    Case{"LessOrEqual of floats",
+         "c = LessOrEqual(a, b)\n y = Cast<to = 11>(c)",
+         {f64("a", {2, 3}), f64("b", {3})}}
+        .without_gradient(),
+    Case{"GreaterOrEqual",
+         "c = GreaterOrEqual(a, b)\n y = Cast<to = 11>(c)",
+         {i64("a", {1, 2, 3}), i64("b", {1, 0, 4})}}
+        .without_gradient(),
+    Case{"GreaterOrEqual of floats",
+         "c = GreaterOrEqual(a, b)\n y = Cast<to = 11>(c)",
+         {f64("a", {2, 3}), f64("b", {})}}
         .without_gradient(),
     Case{"Greater", "c = Greater(a, b)\n y = Cast<to = 11>(c)", {f64("a", {2, 3}), f64("b", {})}}
         .without_gradient(),

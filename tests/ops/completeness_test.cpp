@@ -31,7 +31,9 @@ const std::map<std::pair<std::string, std::string>, std::string> kUntested = {
     {{"CastLike", "round_mode"}, "only for f8e8m0"},
     {{"CastLike", "saturate"}, "only for 8-bit floats"},
     {{"Constant", "sparse_value"}, "gives no dense tensor"},
+    {{"GroupNormalization", "stash_type"}, "computed in the input's precision at least"},
     {{"LayerNormalization", "stash_type"}, "computed in the input's precision at least"},
+    {{"RMSNormalization", "stash_type"}, "computed in the input's precision at least"},
     {{"Range", "stash_type"}, "only for 16-bit floats"},
 };
 

@@ -212,9 +212,10 @@ TEST(FloatInputs, HaveTheirWholeGradientOrAreRefused) {
       }
     }
   }
-  // The mask is drawn by the ratio.
-  EXPECT_EQ(refused, std::set<std::string>(
-                         {"Dropout in training by ratio", "Dropout not in training by ratio"}));
+  // The mask is drawn by the ratio. A region is taken for a setting.
+  EXPECT_EQ(refused, std::set<std::string>({"Dropout in training by ratio",
+                                            "Dropout not in training by ratio",
+                                            "Resize of a given region by region"}));
 }
 
 /// Whether Onward differentiates the case by that input alone.

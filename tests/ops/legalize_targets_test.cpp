@@ -165,11 +165,7 @@ TEST(LegalizeTargets, OpsetsHoldOnlyTheirOperators) {
 TEST(LegalizeTargets, CasesMeetEveryOperator) {
   const std::set<std::string> expected_unmet = {
       // Only passes of the runtime write these.
-      "onward.BatchNormalization", "onward.LayerNormalization", "onward.SoftmaxCrossEntropyLoss",
-      // No rule writes it now.
-      "onward.SwapLastTwo",
-      // Rules write them; they have no cases.
-      ".GatherElements", ".NonZero", ".ScatterElements"};
+      "onward.BatchNormalization", "onward.LayerNormalization", "onward.SoftmaxCrossEntropyLoss"};
   std::set<std::string> met;
   for (const Shapes shapes : {Shapes::fixed, Shapes::erased}) {
     for (const Subject& subject : subjects(shapes)) {
@@ -179,6 +175,8 @@ TEST(LegalizeTargets, CasesMeetEveryOperator) {
   }
   std::set<std::string> unmet;
   for (const OpDef& definition : op_defs()) {
+    // What has tests of its own, since the cases have no nodes of these domains.
+    if (definition.domain == "ai.onnx.ml" || definition.domain == "ai.onnx.preview") continue;
     std::string name = fmt::format("{}.{}", definition.domain, definition.name);
     if (definition.missing.empty() && !met.contains(name)) unmet.insert(std::move(name));
   }

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 
 from onward._activations import ACTIVATIONS
+from torch_images import IMAGES, MISSING_IMAGES
 
 # Cases that torch has nothing to compare with, and why.
 GAPS = {
@@ -27,10 +28,12 @@ GAPS = {
                      "RNN of Relu and Softplus", "RNN of Softsign", "GRU both ways, batch first",
                      "LSTM both ways, batch first, coupled gates, clipped"], "torch has no such activations"),
     "GRU": "torch's GRU is linear before the reset",
+    **MISSING_IMAGES,
     "LSTM of bias, lengths, states and peepholes": "torch's LSTM has no peepholes",
 }
-# Control flow and containers are Python's own in torch: differences, and the cases of RNNs, check those.
-NO_OPERATORS = ("If ", "Loop ", "Scan", "Sequence", "ConcatFromSequence", "SplitToSequence", "Optional",
+# Control flow and containers are Python's own in torch: differences, and the cases of RNNs, check those. Attention is
+# compared with torch's own where it is emitted as that, and TensorScatter is ScatterElements.
+NO_OPERATORS = ("Attention", "TensorScatter", "If ", "Loop ", "Scan", "Sequence", "ConcatFromSequence", "SplitToSequence", "Optional",
                 "Identity of a sequence")
 
 
@@ -251,6 +254,66 @@ def largest(function):
     return of_all
 
 
+def norm(order):
+    def reduce(x, dim, keepdim):
+        return torch.linalg.vector_norm(x, order, dim=dim, keepdim=keepdim)
+
+    def of_node(node, x, axes=None):
+        if axes is None and node["noop_with_empty_axes"]:
+            return x.abs()
+        return reduction(reduce)(node, x, axes)
+    return of_node
+
+
+def product(x, dim, keepdim):
+    for axis in sorted((axis % x.dim() for axis in dim), reverse=True):
+        x = torch.prod(x, axis, keepdim)
+    return x
+
+
+def on_each(function, sums):
+    """A reduction whose function is left where there are no axes."""
+    def of_node(node, x, axes=None):
+        return function(x) if axes is None and node["noop_with_empty_axes"] else reduction(sums)(node, x, axes)
+    return of_node
+
+
+def shrink(node, x):
+    low, high = x < -node["lambd"], x > node["lambd"]
+    return torch.where(low, x + node["bias"], torch.where(high, x - node["bias"], 0.0))
+
+
+def accumulated(function, start):
+    def of_node(node, x, axis):
+        axis = int(axis) % x.dim()
+        x = x.flip(axis) if node["reverse"] else x
+        if node["exclusive"]:
+            x = torch.cat([torch.full_like(x.narrow(axis, 0, 1), start), x.narrow(axis, 0, x.shape[axis] - 1)], axis)
+        y = function(x, axis)
+        return y.flip(axis) if node["reverse"] else y
+    return of_node
+
+
+def trilu(node, x, k=None):
+    return (torch.triu if node["upper"] else torch.tril)(x, 0 if k is None else int(k))
+
+
+def lrn(node, x):
+    """torch has the odd neighbour of an even size on the other side."""
+    size = node["size"]
+    squares = F.pad((x * x).movedim(1, -1), ((size - 1) // 2, size - 1 - (size - 1) // 2)).unfold(-1, size, 1).sum(-1)
+    return x / (node["bias"] + node["alpha"] / size * squares.movedim(-1, 1)) ** node["beta"]
+
+
+def lp_normalization(node, x):
+    return x / torch.linalg.vector_norm(x, node["p"], dim=node["axis"], keepdim=True)
+
+
+def mean_variance_normalization(node, x):
+    deviation = x.std(node["axes"], correction=0, keepdim=True)
+    return (x - x.mean(node["axes"], keepdim=True)) / (deviation + 1e-9)
+
+
 def dropout(node, x, ratio=None, training=None):
     assert training is None or not training
     return F.dropout(x, training=False)
@@ -297,7 +360,40 @@ def recurrent(function, gates):
 # How torch says an operator: from the node and its inputs to its outputs.
 TORCH = {
     **{row.op: activation(row.torch) for row in ACTIVATIONS if row.torch},
+    **IMAGES,
     "Add": lambda node, a, b: a + b,
+    "CumProd": accumulated(torch.cumprod, 1),
+    "CumSum": accumulated(torch.cumsum, 0),
+    "Det": lambda node, x: torch.linalg.det(x),
+    "Einsum": lambda node, *xs: torch.einsum(node["equation"].replace(" ", ""), *xs),
+    "GroupNormalization": lambda node, x, scale, bias: F.group_norm(x, node["num_groups"], scale, bias, node["epsilon"]),
+    "InstanceNormalization": lambda node, x, scale, bias: F.group_norm(x, x.shape[1], scale, bias, node["epsilon"]),
+    "LRN": lrn,
+    "LpNormalization": lp_normalization,
+    "MeanVarianceNormalization": mean_variance_normalization,
+    "Mod": lambda node, a, b: torch.fmod(a, b) if node["fmod"] else torch.remainder(a, b),
+    "RMSNormalization": lambda node, x, scale: F.rms_norm(x, x.shape[node["axis"]:], scale, node["epsilon"]),
+    "Trilu": trilu,
+    **{op: activation(op.lower()) for op in ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan")},
+    "Celu": lambda node, x: F.celu(x, node["alpha"]),
+    "Elu": lambda node, x: F.elu(x, node["alpha"]),
+    "HardSigmoid": lambda node, x: torch.clamp(node["alpha"] * x + node["beta"], 0, 1),
+    "Mean": lambda node, *xs: sum(xs) / len(xs),
+    "PRelu": lambda node, x, slope: torch.where(x > 0, x, slope * x),
+    "ReduceL1": norm(1),
+    "ReduceL2": norm(2),
+    "ReduceLogSum": on_each(torch.log, lambda x, dim, keepdim: x.sum(dim, keepdim).log()),
+    "ReduceLogSumExp": reduction(torch.logsumexp),
+    "ReduceMin": reduction(torch.amin),
+    "ReduceProd": reduction(product),
+    "ReduceSumSquare": on_each(torch.square, lambda x, dim, keepdim: x.square().sum(dim, keepdim)),
+    "Selu": lambda node, x: node["gamma"] * F.elu(x, node["alpha"]),
+    "Shrink": shrink,
+    "Softsign": lambda node, x: F.softsign(x),
+    "SwiGLU": lambda node, a, b: F.silu(node["alpha"] * a) / node["alpha"] * b,
+    "Swish": lambda node, x: F.silu(node["alpha"] * x) / node["alpha"],
+    "ThresholdedRelu": lambda node, x: F.threshold(x, node["alpha"], 0),
+    "Tile": lambda node, x, repeats: x.tile(integers(repeats)),
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
     "Cast": lambda node, x: x.to(torch.float64),

@@ -81,8 +81,13 @@ constexpr RefusalCase kRefusals[] = {
     {"scale of a vector", 19, "(uint8[N] x, float[1] s) => (y)", "y = DequantizeLinear(x, s)",
      "DequantizeLinear of opset 19 cannot be upgraded: what a scale f32[1] means for 'x' u8[N] has "
      "changed since"},
-    {"no rule", 7, "(float[1,1,4,4] x) => (y)", "y = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(x)",
-     "Upsample of opset 7 is not supported yet: where its samples lie is not defined"},
+    {"no rule", 1, "(float[1,1,4,4] x) => (y)",
+     "y = Upsample<height_scale = 2.0, width_scale = 2.0>(x)",
+     "Upsample of opset 1 is not supported yet: where its samples lie is not defined"},
+    {"Resize by scales that are not known", 10, "(float[4] x, float[1] s) => (y)",
+     "y = Resize(x, s)",
+     "Resize of opset 10 cannot be upgraded: whether it samples up or down is known only when it "
+     "runs"},
     {"deprecated operator", 11, "(float[4] x, int64[2] i, float[2] u) => (y)",
      "y = Scatter(x, i, u)",
      "Scatter of opset 11 is not supported yet: it is deprecated: ScatterElements has replaced it"},
@@ -137,9 +142,9 @@ INSTANTIATE_TEST_SUITE_P(All, LiftRefusal, testing::ValuesIn(kRefusals), [](cons
 });
 
 TEST(LiftRefusal, NamesEveryNodeAtOnce) {
-  Model model = model_of(7, "(float[1,1,4,4] x, float[2,2] z) => (y)", R"(
-      [up1] a = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(x)
-      b = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(a)
+  Model model = model_of(6, "(float[1,1,4,4] x, float[2,2] z) => (y)", R"(
+      [up1] a = Upsample<height_scale = 2.0, width_scale = 2.0>(x)
+      b = Upsample<height_scale = 2.0, width_scale = 2.0>(a)
       c = Relu(b)
       y, m = Dropout(c)
       w = Mul(m, m))");
@@ -149,20 +154,20 @@ TEST(LiftRefusal, NamesEveryNodeAtOnce) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "some operators cannot be upgraded to the latest opset:\n"
-                 "  Dropout of opset 7 cannot be upgraded: what its mask 'm' holds is not defined "
+                 "  Dropout of opset 6 cannot be upgraded: what its mask 'm' holds is not defined "
                  "(node 'y')\n"
-                 "  Upsample of opset 7 is not supported yet: where its samples lie is not defined "
+                 "  Upsample of opset 6 is not supported yet: where its samples lie is not defined "
                  "(node 'up1', 'b')");
   }
 }
 
 TEST(LiftRefusal, LeavesTheImportsAndLiftsTheOthers) {
-  Model model = model_of(7, "(float[1,1,4,4] x) => (y)",
-                         R"(a = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(x)
+  Model model = model_of(6, "(float[1,1,4,4] x) => (y)",
+                         R"(a = Upsample<height_scale = 2.0, width_scale = 2.0>(x)
                             y = Relu(a))");
   EXPECT_EQ(lift_where_possible(model).size(), 1u);
-  EXPECT_EQ(model.opset(""), 7);
-  EXPECT_EQ(model.graph->nodes().front()->opset, 7);
+  EXPECT_EQ(model.opset(""), 6);
+  EXPECT_EQ(model.graph->nodes().front()->opset, 6);
   EXPECT_EQ(model.graph->nodes().back()->opset, newest_opset(""));
 }
 

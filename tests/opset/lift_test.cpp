@@ -115,6 +115,36 @@ constexpr LiftCase kCases[] = {
     // Shapes
     {"Concat has an axis", 1, "(float[2,3] a, float[2,3] b) => (y)", "y = Concat(a, b)",
      "y = Concat<axis = 1>(a, b)"},
+    {"Tile along one axis", 1, "(float[2,3] x, float t, float a) => (y)", "y = Tile(x, t, a)",
+     R"(y_tiles_i64 = Cast<to = 7>(t)
+        y_tiles_shape = Constant<value = int64[1] {-1}>()
+        y_tiles = Reshape(y_tiles_i64, y_tiles_shape)
+        y_axis_i64 = Cast<to = 7>(a)
+        y_axis_shape = Constant<value = int64[1] {-1}>()
+        y_axis = Reshape(y_axis_i64, y_axis_shape)
+        y_shape = Shape(x)
+        y_rank = Shape(y_shape)
+        y_one = Constant<value = int64[1] {1}>()
+        y_ones = Expand(y_one, y_rank)
+        y_repeats = ScatterElements(y_ones, y_axis, y_tiles)
+        y = Tile(x, y_repeats))"},
+    {"GroupNormalization of groups", 18, "(float[2,4,3] x, float[2] s, float[2] b) => (y)",
+     "y = GroupNormalization<num_groups = 2>(x, s, b)",
+     R"(y_shape = Shape(x)
+        y_place = Constant<value = int64[1] {1}>()
+        y_channels = Gather(y_shape, y_place)
+        y_groups = Constant<value = int64[1] {2}>()
+        y_one = Constant<value = int64[1] {1}>()
+        y_channels_of_group = Div(y_channels, y_groups)
+        y_columns = Concat<axis = 0>(y_one, y_channels_of_group)
+        y_flat = Constant<value = int64[1] {-1}>()
+        y_scale_of_groups = Unsqueeze(s, y_one)
+        y_scale_spread = Expand(y_scale_of_groups, y_columns)
+        y_scale = Reshape(y_scale_spread, y_flat)
+        y_bias_of_groups = Unsqueeze(b, y_one)
+        y_bias_spread = Expand(y_bias_of_groups, y_columns)
+        y_bias = Reshape(y_bias_spread, y_flat)
+        y = GroupNormalization<num_groups = 2>(x, y_scale, y_bias))"},
     {"Reshape by an attribute", 1, "(float[2,3] x) => (float[3,2] y)",
      "y = Reshape<shape = [3, -1]>(x)",
      R"(y_shape = Constant<value = int64[2] {3, -1}>()
@@ -243,6 +273,27 @@ constexpr LiftCase kCases[] = {
      "(x, r, b)"},
     {"Resize to sizes", 11, "(float[1,1,4,4] x, float[0] e, int64[4] s) => (y)",
      "y = Resize(x, e, e, s)", "y = Resize(x, e, \"\", s)"},
+    {"Resize up", 10, "(float[4] x) => (y)",
+     "s = Constant<value = float[1] {2.5}>() y = Resize(x, s)",
+     R"(s = Constant<value = float[1] {2.5}>()
+        y = Resize<coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+            (x, "", s))"},
+    {"Resize down", 10, "(float[4] x) => (y)",
+     "s = Constant<value = float[1] {0.5}>() y = Resize(x, s)",
+     R"(s = Constant<value = float[1] {0.5}>()
+        y = Resize<coordinate_transformation_mode = "asymmetric", nearest_mode = "ceil">
+            (x, "", s))"},
+    {"Resize by lines", 10, "(float[4] x, float[1] s) => (y)",
+     "y = Resize<mode = \"linear\">(x, s)",
+     R"(y = Resize<mode = "linear", coordinate_transformation_mode = "asymmetric">(x, "", s))"},
+    {"Upsample by an attribute", 7, "(float[2,4] x) => (y)",
+     "y = Upsample<mode = \"linear\", scales = [1.0, 2.0]>(x)",
+     R"(y_scales = Constant<value = float[2] {1, 2}>()
+        y = Resize<mode = "linear", coordinate_transformation_mode = "asymmetric">
+            (x, "", y_scales))"},
+    {"Upsample by an input", 9, "(float[2,4] x, float[2] s) => (y)", "y = Upsample(x, s)",
+     R"(y = Resize<coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+            (x, "", s))"},
 };
 
 class LiftForm : public testing::TestWithParam<LiftCase> {};

@@ -1,4 +1,4 @@
-// Sums, means and largest elements over axes, and the sum over broadcast dimensions.
+// Sums, means, largest and smallest elements over axes, and the sum over broadcast dimensions.
 
 #include <algorithm>
 #include <limits>
@@ -86,6 +86,15 @@ struct Largest {
   }
 };
 
+template <typename T>
+struct Smallest {
+  static constexpr T kStart = std::numeric_limits<T>::infinity();
+  static T apply(T a, T b) { return a != a || a < b ? a : b; }
+  static void row(T* best, const T* x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) best[i] = apply(best[i], x[i]);
+  }
+};
+
 /// Sixteen chains of additions, so that they do not wait for one another.
 template <typename T, typename F>
 T reduce_row(const T* x, int64_t n) {
@@ -165,13 +174,11 @@ void plan_reduction(Site& site) {
   const SlotIndex partial =
       site.scratch(static_cast<size_t>(kPartialSums * runs->inner) * sizeof(T));
   const T divisor = is_mean(node) ? static_cast<T>(runs->reduced) : T(1);
-  const bool largest = node.op == "ReduceMax";
+  const auto function = node.op == "ReduceMax"   ? reduce<T, Largest<T>>
+                        : node.op == "ReduceMin" ? reduce<T, Smallest<T>>
+                                                 : reduce<T, Add<T>>;
   site.action([=, runs = *runs](const Run& run) {
-    if (largest) {
-      reduce<T, Largest<T>>(run.at<T>(x), run.at<T>(y), runs, run.at<T>(partial), T(1));
-    } else {
-      reduce<T, Add<T>>(run.at<T>(x), run.at<T>(y), runs, run.at<T>(partial), divisor);
-    }
+    function(run.at<T>(x), run.at<T>(y), runs, run.at<T>(partial), divisor);
   });
 }
 
@@ -182,6 +189,7 @@ void make_reduction(Site& site) {
 constexpr KernelChoice kReductionChoices[] = {
     {"GlobalAveragePool", "runs", refuses_reduction, make_reduction},
     {"ReduceMax", "runs", refuses_reduction, make_reduction},
+    {"ReduceMin", "runs", refuses_reduction, make_reduction},
     {"ReduceMean", "runs", refuses_reduction, make_reduction},
     {"ReduceSum", "runs", refuses_reduction, make_reduction},
     {"SumTo", "runs", refuses_reduction, make_reduction, "onward"},

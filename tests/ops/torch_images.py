@@ -1,0 +1,73 @@
+"""Operators that resize, cut and rearrange images or move elements by indices, as torch says them: by its own
+functions, or by those that emitted source has."""
+
+import importlib.util
+import pathlib
+
+import torch
+import torch.nn.functional as F
+from onnx import numpy_helper
+
+HELPERS = pathlib.Path(__file__).resolve().parents[2] / "src" / "emit" / "torch" / "helpers.py"
+specification = importlib.util.spec_from_file_location("torch_helpers", HELPERS)
+helpers = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(helpers)
+
+MISSING_IMAGES = {"MaxUnpool": "torch counts the indices of a pooling within each image"}
+
+
+def numbers(tensor):
+    return None if tensor is None or len(tensor) == 0 else tensor.tolist()
+
+
+def resize(node, x, region=None, scales=None, sizes=None):
+    return helpers.resize(x, numbers(scales), numbers(sizes), node["axes"], node["mode"],
+                          node["coordinate_transformation_mode"], node["nearest_mode"], node["cubic_coeff_a"],
+                          bool(node["antialias"]), bool(node["exclude_outside"]), node["keep_aspect_ratio_policy"],
+                          numbers(region), node["extrapolation_value"])
+
+
+def lp_pool(node, x):
+    kernel, p = node["kernel_shape"], node["p"]
+    rank = len(kernel)
+    strides, dilations = node["strides"] or [1] * rank, node["dilations"] or [1] * rank
+    window_pads = node["pads"] or [0] * (2 * rank)
+    if node["auto_pad"].startswith("SAME"):
+        window_pads = helpers.same_pads(x, kernel, strides, dilations, node["auto_pad"] == "SAME_LOWER")
+    slices = helpers.window_slices(x, kernel, strides, window_pads, dilations, node["ceil_mode"], 0.0, 0.0)
+    return sum(each.abs() ** p for each in slices) ** (1 / p)
+
+
+def global_max_pool(node, x):
+    return [F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d][x.ndim - 3](x, 1)
+
+
+def blocks(own, ours):
+    return lambda node, x: (own if node["mode"] == "CRD" else ours)(x, node["blocksize"])
+
+
+def max_unpool(node, x, indices, shape=None):
+    rank = len(node["kernel_shape"])
+    return helpers.max_unpool(x, indices, node["kernel_shape"], node["strides"] or [1] * rank,
+                              node["pads"] or [0] * (2 * rank), numbers(shape))
+
+
+IMAGES = {
+    "CenterCropPad": lambda node, x, shape: helpers.center_crop_pad(x, shape.tolist(), node["axes"]),
+    "Compress": lambda node, x, kept: helpers.compress(x, kept, node["axis"]),
+    "Constant": lambda node: torch.from_numpy(numpy_helper.to_array(node["value"]).copy()),
+    "DepthToSpace": blocks(F.pixel_shuffle, helpers.depth_to_space),
+    "GatherElements": lambda node, x, indices: helpers.gather_elements(x, indices, node["axis"]),
+    "GatherND": lambda node, x, indices: helpers.gather_nd(x, indices, node["batch_dims"]),
+    "GlobalLpPool": lambda node, x: torch.linalg.vector_norm(x, node["p"], tuple(range(2, x.ndim)), keepdim=True),
+    "GlobalMaxPool": global_max_pool,
+    "LpPool": lp_pool,
+    "MaxUnpool": max_unpool,
+    "Resize": resize,
+    "ReverseSequence": lambda node, x, lengths: helpers.reverse_sequence(x, lengths, node["batch_axis"], node["time_axis"]),
+    "ScatterElements": lambda node, x, i, u: helpers.scatter_elements(x, i, u, node["axis"], node["reduction"]),
+    "ScatterND": lambda node, x, i, u: helpers.scatter_nd(x, i, u, node["reduction"]),
+    "SpaceToDepth": blocks(F.pixel_unshuffle, helpers.space_to_depth),
+    "Unique": lambda node, x: helpers.unique(x, node["axis"], bool(node["sorted"])),
+    "TopK": lambda node, x, k: helpers.top_k(x, int(k), node["axis"], bool(node["largest"])),
+}
