@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <numeric>
 
@@ -38,7 +39,7 @@ bool is_made_up(const Value* value) {
   const Node* node = value->producer();
   if (!node) return false;
   for (const auto& [key, text] : node->metadata) {
-    if (key.starts_with("pkg.torch.onnx")) return true;
+    if (key.starts_with("pkg.torch.onnx") || key == "onward.name_scopes") return true;
   }
   if (value->name().find_first_of("/:") != std::string::npos) return true;
   const std::string name = lower(stem(value->name()));
@@ -48,13 +49,40 @@ bool is_made_up(const Value* value) {
          name.ends_with("_output");
 }
 
+/// "q", "k" or "v" for a third of what one layer computes for all three of an attention.
+std::string_view third_of_attention(const Value* value, const Known& known) {
+  const Node* node = value->producer();
+  size_t part = 0;
+  if (node->op == "Split" && node->outputs().size() == 3) {
+    while (part < 3 && node->output(part) != value) ++part;
+  } else {
+    const auto index = node->op == "Gather" ? known.integers(node->input(1)) : std::nullopt;
+    if (!index || index->size() != 1 || index->front() < 0) return "";
+    part = static_cast<size_t>(index->front());
+  }
+  // The layer, with what changes the shape of its result.
+  for (int steps = 0; node && part < 3 && steps < 6; ++steps) {
+    for (const Value* input : node->inputs()) {
+      const std::string name = input ? lower(input->name()) : "";
+      if (name.find("qkv") != name.npos || name.find("in_proj") != name.npos ||
+          name.find("c_attn") != name.npos) {
+        return std::array<std::string_view, 3>{"q", "k", "v"}[part];
+      }
+    }
+    node = node->input(0) ? node->input(0)->producer() : nullptr;
+  }
+  return "";
+}
+
 /// How a variable is called where nothing better is known.
-Wish wish_for(const Value* value) {
+Wish wish_for(const Value* value, const Known& known) {
   if (!is_made_up(value)) {
     const std::string_view name = stem(value->name());
     return {std::string(name.empty() ? value->name() : name), true};
   }
   const Node* node = value->producer();
+  if (const auto name = third_of_attention(value, known); !name.empty())
+    return {std::string(name), true};
   // What a tensor of truth values is for, in nearly all models.
   if (value->type.dtype == DType::boolean) return {"mask"};
   if (node->op == "MatMul" || node->op == "Softmax") return {"scores"};
@@ -89,16 +117,25 @@ Body::Body(SourceContext& context) : context_(context) {
 
 Body::Body(SourceContext& context, std::string path) : Body(context) { path_ = std::move(path); }
 
-std::string Body::add_argument(const Value* value) {
+std::string Body::add_argument(const Value* value, Form form) {
   arguments_.push_back(value);
   // A module inside of another calls what it is given x; the model's own inputs have names.
   const bool is_input = !path_ || path_->empty();
-  Wish wish{is_input ? value->name() : arguments_.size() == 1 ? "x" : wish_for(value).name, true};
-  return declare(value, Form::plain, std::move(wish));
+  Wish wish{is_input                 ? value->name()
+            : arguments_.size() == 1 ? "x"
+                                     : wish_for(value, *context_.known).name,
+            true};
+  return declare(value, form, std::move(wish));
 }
 
 void Body::alias(const Value* value, Form form, const std::string& expression) {
+  first_forms_.try_emplace(value, effective(value, form));
   variables_[value][effective(value, form)] = expression;
+}
+
+Form Body::first_form(const Value* value) const {
+  const auto found = first_forms_.find(value);
+  return found == first_forms_.end() ? Form::plain : found->second;
 }
 
 bool Body::has(const Value* value, Form form) const {
@@ -107,12 +144,13 @@ bool Body::has(const Value* value, Form form) const {
 }
 
 std::string Body::declare(const Value* value, Form form) {
-  return declare(value, form, path_ ? wish_for(value) : Wish{});
+  return declare(value, form, path_ ? wish_for(value, *context_.known) : Wish{});
 }
 
 std::string Body::declare(const Value* value, Form form, Wish wish) {
   std::string variable = path_ ? deferred_.variable(std::move(wish)) : names_.fresh(value->name());
   if (!has(value)) order_.push_back(value);
+  first_forms_.try_emplace(value, effective(value, form));
   variables_[value][effective(value, form)] = variable;
   return variable;
 }
@@ -129,15 +167,17 @@ std::vector<std::string> Body::written(std::vector<std::string>& arguments) cons
   return deferred_.written(names_, arguments);
 }
 
-std::string Body::attribute(std::string_view path) const {
+std::string Body::attribute(std::string_view path, std::string_view root) const {
   const std::string inside = path_ && !path_->empty() ? *path_ + "." : "";
   if (!path.starts_with(inside)) throw LeavesScope{*path_};
-  std::string text = "self", at(inside.substr(0, inside.empty() ? 0 : inside.size() - 1));
+  std::string text(root), at(inside.substr(0, inside.empty() ? 0 : inside.size() - 1));
   for (const std::string& part : path_parts(path.substr(inside.size()))) {
-    if (!is_number(part)) {
+    if (context_.dicts.contains(at)) {
+      text += fmt::format("[\"{}\"]", part);
+    } else if (!is_number(part)) {
       text += "." + part;
     } else if (at.empty() && !context_.lists.contains(at)) {
-      text = fmt::format("getattr(self, \"{}\")", part);
+      text = fmt::format("getattr({}, \"{}\")", root, part);
     } else if (context_.lists.contains(at)) {
       text += fmt::format("[{}]", part);
     } else {
@@ -191,7 +231,7 @@ std::string Body::size_of(const Value* value, size_t axis) {
   } else {
     tensor = this->tensor(value);
   }
-  const std::string text = fmt::format("{}.shape[{}]", tensor, axis);
+  const std::string text = fmt::format(fmt::runtime(dialect().size), tensor, axis);
   if (!path_ || !Lines::is_mark(tensor)) return text;
   auto& variable = size_variables_[{tensor, axis}];
   if (variable.empty()) {
@@ -216,7 +256,7 @@ std::string Body::materialized(const Value* value) {
   const std::string variable = declare(value, Form::plain);
   add_line(fmt::format(
       "{} = {}", variable,
-      fmt::format(fmt::runtime(dialect().constant), list, dtype_text(dialect(), DType::i64))));
+      fmt::format(fmt::runtime(dialect().size_tensor), list, dtype_text(dialect(), DType::i64))));
   return variable;
 }
 

@@ -48,6 +48,7 @@ struct SourceContext {
   /// Lets the module hold a tensor that is no layer's.
   std::function<void(const Value*)> hold = {};
   std::set<std::string> lists = {};  // paths of modules whose children are numbered from 0
+  std::set<std::string> dicts = {};  // paths of others that are no module of their own
 };
 
 /// A function reads what its module does not hold: a tensor that has to be handed over, or a size
@@ -67,7 +68,9 @@ class Body {
   const Dialect& dialect() const { return *context_.dialect; }
 
   /// Makes a value an argument; gives its name.
-  std::string add_argument(const Value* value);
+  std::string add_argument(const Value* value, Form form = Form::plain);
+  /// Keeps a name from being given to a variable.
+  void reserve(std::string_view name) { names_.reserve(name); }
   /// Calls a value by an expression that needs no line: another value's variable.
   void alias(const Value* value, Form form, const std::string& expression);
   bool has(const Value* value) const {
@@ -75,6 +78,8 @@ class Body {
     return found != variables_.end() && !found->second.empty();
   }
   bool has(const Value* value, Form form) const;
+  /// The form that it had first, which is the one that it is made in.
+  Form first_form(const Value* value) const;
 
   /// The value as a tensor, in that form; adds a line where it must be brought into it.
   std::string tensor(const Value* value, Form form = Form::plain);
@@ -88,8 +93,8 @@ class Body {
   /// The elements of a value that the sizes of tensors make, as Python has them.
   std::optional<std::vector<std::string>> sizes(const Value* value);
 
-  /// "self.conv1.weight" for the attribute at that path of the whole model.
-  std::string attribute(std::string_view path) const;
+  /// "self.conv1.weight" for the attribute at that path of the whole model, which is called `root`.
+  std::string attribute(std::string_view path, std::string_view root = "self") const;
 
   void add_line(std::string line, bool is_random = false);
   const std::vector<std::string>& lines() const { return lines_; }
@@ -109,6 +114,7 @@ class Body {
   std::map<std::pair<std::string, size_t>, std::string> size_variables_;
   PythonNames names_;
   std::unordered_map<const Value*, std::map<Form, std::string>> variables_;
+  std::unordered_map<const Value*, Form> first_forms_;
   std::vector<std::string> lines_;
 };
 

@@ -55,6 +55,20 @@ std::string Call::ints(size_t index) const {
   return fmt::format(fmt::runtime(dialect().numbers), plain(index));
 }
 
+const Tensor* Call::constant(size_t index) const {
+  return body_.context().known->find(node_.input(index));
+}
+
+std::string Call::floats(size_t index) const {
+  if (const Tensor* known = constant(index)) {
+    std::vector<std::string> numbers;
+    for (int64_t i = 0; i < known->size(); ++i) numbers.push_back(python_float(known->number(i)));
+    return python_tuple(numbers);
+  }
+  if (dialect().numbers.empty()) throw_unknown(index);
+  return fmt::format(fmt::runtime(dialect().numbers), plain(index));
+}
+
 std::string Call::sizes(size_t index) const {
   if (!dialect().takes_sizes_as_tensors || known(index)) return ints(index);
   const auto sizes = body_.sizes(node_.input(index));

@@ -37,6 +37,10 @@ class Call {
   /// The same as Python has it, "(1, 2)", or an expression that finds them at run time; throws
   /// Error for frameworks that trace functions, in which tensors have no numbers.
   std::string ints(size_t index) const;
+  /// The numbers of an input of floats, exactly: "(1.0, 2.5)", or as `ints`.
+  std::string floats(size_t index) const;
+  /// An input that is the same at every run, or null.
+  const Tensor* constant(size_t index) const;
   /// The same for sizes, which some frameworks also take as a tensor.
   std::string sizes(size_t index) const;
   /// The elements of an input that the sizes of tensors make, one by one.

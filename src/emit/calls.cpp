@@ -19,18 +19,15 @@ constexpr Cell kNoTensors = {"", "values that are no tensors are not exported ye
 constexpr CallRow kCallsOfNone[] = {
     {"ConcatFromSequence", kNoTensors},
     {"GRU", kControlFlow},
-    {"GatherElements", kNoCaseYet},
     {"If", kControlFlow},
     {"LSTM", kControlFlow},
     {"Loop", kControlFlow},
-    {"NonZero", kNoCaseYet},
     {"Optional", kNoTensors},
     {"OptionalGetElement", kNoTensors},
     {"OptionalHasElement", kNoTensors},
     {"RNN", kControlFlow},
     {"Range", kNoCaseYet},
     {"Scan", kControlFlow},
-    {"ScatterElements", kNoCaseYet},
     {"SequenceAt", kNoTensors},
     {"SequenceConstruct", kNoTensors},
     {"SequenceEmpty", kNoTensors},
@@ -38,7 +35,6 @@ constexpr CallRow kCallsOfNone[] = {
     {"SequenceInsert", kNoTensors},
     {"SequenceLength", kNoTensors},
     {"SequenceMap", kControlFlow},
-    {"Size", kNoCaseYet},
     {"SplitToSequence", kNoTensors},
 };
 

@@ -77,6 +77,10 @@ struct Dialect {
   /// framework traces functions, in which tensors have no numbers yet.
   std::string_view numbers = {};
   std::string_view number = {};
+  /// The size of a tensor's dimension as an integer, "{}.shape[{}]", and a tensor of a list of
+  /// such.
+  std::string_view size = {};
+  std::string_view size_tensor = {};
   bool takes_sizes_as_tensors = false;  // of shapes that functions give their results
   /// One of two numbers by a condition; empty where Python's own conditional expression does it.
   std::string_view choice = {};
@@ -102,10 +106,17 @@ struct Dialect {
   /// A layer for a pattern; its path is left open. Throws Error where the framework has none. Null
   /// where there are no layers.
   Layer (*layer)(const Pattern&, const TrainingFacts&, SourceContext&) = nullptr;
-  /// The constructor of a module for what a node does without weights, "nn.ReLU()", where it is one
-  /// of that kind, or of any for an empty one; else nothing.
-  std::optional<std::string> (*plain_layer)(const Node&, std::string_view kind,
-                                            SourceContext&) = nullptr;
+  /// A layer for what a node does without weights, "nn.ReLU()", where it is a module of that kind
+  /// of torch's, or of any for an empty one; else nothing.
+  std::optional<Layer> (*plain_layer)(const Node&, std::string_view kind, SourceContext&) = nullptr;
+  /// What a layer calls the activation that a node is, to apply it itself: "relu"; else empty. Null
+  /// where layers have none.
+  std::string_view (*activation)(const Node&) = nullptr;
+  /// More patterns than frameworks have in common, which come before those.
+  std::vector<Pattern> (*patterns)(const Graph&, const Known&) = nullptr;
+  /// What holds the modules of a model where all of these are numbered; empty where that is the
+  /// model itself.
+  std::string_view numbered_modules = {};
   /// The first input of a convolution with its pads put around it, by zeros.
   std::string (*padded)(const Call&, const WindowFacts&) = nullptr;
   std::optional<Idiom> (*idiom)(const Node&, const Known&) = nullptr;
@@ -121,6 +132,9 @@ struct Dialect {
   // Training. Null where jobs are not exported.
   LossText (*loss)(const Job&, SourceContext&) = nullptr;
   OptimizerText (*optimizer)(const Job&) = nullptr;
+  /// Whether the framework's loss is given the model's results, and reads itself what the job's
+  /// loss does. Null where none does.
+  bool (*looks_through)(const Job&) = nullptr;
   std::string (*load_and_save_job)(const SourceParts&, const std::string& name, const LossText&,
                                    const OptimizerText&) = nullptr;
   /// example.py: one training step on made-up data.

@@ -142,6 +142,7 @@ void export_model(const Model& model, const fs::path& folder, const ExportOption
   const Model part = inference_part(model, dialect);
   std::optional<Job> job;
   if (options.info) job = read_job(model, *options.info, *part.graph);
+  if (job && dialect.looks_through && dialect.looks_through(*job)) job->facts.loss_reads.clear();
   Module module(*part.graph, dialect, job ? job->facts : TrainingFacts{});
   const SourceParts parts{part.graph.get(), &module, job ? &*job : nullptr, options.model_file};
   // Everything that may be refused comes before the first file.

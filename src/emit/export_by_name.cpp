@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "emit/export.h"
+#include "ir/training_infos.h"
 #include "onward/error.h"
 
 namespace onward::emit {
@@ -14,13 +15,10 @@ std::optional<size_t> info_of(const Model& model, const ExportRequest& request) 
     throw Error("an export is of a training info, or of inference alone",
                 ErrorCode::invalid_argument);
   }
-  if (request.info && *request.info >= count) {
-    throw Error(fmt::format("there is no training info {}: the model has {}", *request.info, count),
-                ErrorCode::invalid_argument);
-  }
+  if (request.info) require_info(model, *request.info);
   if (request.inference || count == 0) return std::nullopt;
   if (count > 1 && !request.info) {
-    throw Error(fmt::format("the model has {} training infos: say which one", count),
+    throw Error(fmt::format("the model has {} training infos: choose one (--info)", count),
                 ErrorCode::invalid_argument);
   }
   return request.info.value_or(0);

@@ -24,14 +24,20 @@ size_t next_definition(std::string_view text, size_t from) {
   return std::min({text.find("\ndef ", from), text.find("\nclass ", from), text.size()});
 }
 
+/// The same, with what decorates it.
+size_t next_helper(std::string_view text, size_t from) {
+  return std::min(next_definition(text, from), text.find("\n@", from));
+}
+
 std::vector<Helper> helpers_in(std::string_view text) {
   std::vector<Helper> helpers;
-  for (size_t at = next_definition(text, 0); at < text.size();) {
-    const size_t end = next_definition(text, at + 1);
+  for (size_t at = next_helper(text, 0); at < text.size();) {
+    const size_t definition = next_definition(text, at);
+    const size_t end = next_helper(text, definition + 1);
     std::string_view source = text.substr(at, end - at);
     while (source.ends_with("\n\n")) source.remove_suffix(1);
-    const size_t name = source.find(' ') + 1;
-    helpers.push_back({source.substr(name, source.find('(') - name), source});
+    const size_t name = text.find(' ', definition) + 1;
+    helpers.push_back({text.substr(name, text.find('(', name) - name), source});
     at = end;
   }
   return helpers;

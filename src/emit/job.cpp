@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "grad/step.h"
+#include "ir/dependence.h"
+#include "ir/training_infos.h"
 #include "onward/error.h"
 #include "ops/legalize.h"
 
@@ -27,10 +29,7 @@ Values values_of(const Graph& graph) {
 }
 
 Recognised recognised(const Model& model, size_t info) {
-  if (info >= model.training.size()) {
-    throw Error(
-        fmt::format("there is no training info {}: the model has {}", info, model.training.size()));
-  }
+  require_info(model, info);
   if (auto found = recognise(model, info)) return std::move(*found);
   throw Error(fmt::format(
       "training info {} follows no recipe that Onward knows, so that its optimizer has no name in "
@@ -118,6 +117,23 @@ TrainingFacts training_facts(const Model& model, const Recognised& found, const 
   return facts;
 }
 
+/// Where a gradient is not the slope of what is computed, a framework would find another one.
+void refuse_estimated_gradients(const Job& job, const Graph& graph) {
+  ValueSet depends;
+  for (const TrainedParameter& each : job.trained) depends.insert(each.parameter);
+  depends = with_results(graph, std::move(depends));
+  for (const auto& node : graph.nodes()) {
+    const bool is_trained_through =
+        has_traits(*node, kStraightThrough) && depends.contains(node->input(0));
+    if (!is_trained_through) continue;
+    throw Error(fmt::format("{} '{}': what is trained through it has an estimated gradient, which "
+                            "the exported source would not have; export the model alone with "
+                            "--inference",
+                            node->op, node->label()),
+                ErrorCode::unsupported);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> Job::slot_names() const {
@@ -139,6 +155,7 @@ Job read_job(const Model& model, size_t info, const Graph& graph) {
     }
     job.trained.push_back(std::move(parameter));
   }
+  refuse_estimated_gradients(job, graph);
   job.learning_rate = state_of(found.learning_rate);
   if (found.step) job.step = state_of(found.step);
   job.loss = find_loss(found.recipe.loss);
@@ -148,6 +165,7 @@ Job read_job(const Model& model, size_t info, const Graph& graph) {
   job.loss_value = values_of(*job.step_graph.graph).at(found.loss->name());
   find_loss_inputs(model, info, found, graph, job);
   job.facts = training_facts(model, found, inference);
+  job.facts.loss_reads = job.predictions;
   return job;
 }
 

@@ -27,10 +27,11 @@ std::string wanted_path(const Pattern& pattern, size_t number) {
       !callers.empty() && callers.back().is_framework()) {
     return callers.back().path;
   }
+  if (pattern.kind == Pattern::Kind::global_pool) return "pool";
   if (!pattern.node->name.empty()) return pattern.node->name;
   if (!name.empty()) return name;
   static constexpr std::string_view kNames[] = {"conv",      "linear",  "batch_norm", "layer_norm",
-                                                "embedding", "dropout", "layer"};
+                                                "embedding", "dropout", "pool",       "layer"};
   return fmt::format("{}{}", kNames[static_cast<size_t>(pattern.kind)], number);
 }
 
@@ -99,7 +100,8 @@ Module::Module(const Graph& graph, const Dialect& dialect, TrainingFacts trainin
       training_(std::move(training)),
       known_(graph, training_.state),
       sizes_(graph, known_),
-      paths_(dialect, dialect.nests_modules && has_numbers_alone(graph)) {
+      root_(dialect.nests_modules && has_numbers_alone(graph) ? dialect.numbered_modules : ""),
+      paths_(dialect, dialect.nests_modules && root_.empty() && has_numbers_alone(graph)) {
   context_.dialect = &dialect;
   context_.known = &known_;
   if (dialect.nests_modules) context_.sizes = &sizes_;
@@ -116,7 +118,11 @@ Module::Module(const Graph& graph, const Dialect& dialect, TrainingFacts trainin
 
 void Module::find_layers() {
   if (!context_.dialect->layer) return;
-  for (const Pattern& pattern : find_patterns(graph_, known_)) {
+  std::vector<Pattern> patterns;
+  if (context_.dialect->patterns) patterns = context_.dialect->patterns(graph_, known_);
+  for (Pattern& each : find_patterns(graph_, known_)) patterns.push_back(std::move(each));
+  for (const Pattern& found : patterns) {
+    const Pattern pattern = with_activation(found);
     // A Dropout that the job never switches on stays what it is: nothing.
     const bool idle = pattern.kind == Pattern::Kind::dropout && training_.is_job &&
                       !training_.paired.contains(pattern.node);
@@ -124,10 +130,34 @@ void Module::find_layers() {
   }
 }
 
+/// A layer applies the activation that alone reads it, where the file does not say that this is a
+/// module of its own.
+Pattern Module::with_activation(Pattern pattern) const {
+  const auto find = context_.dialect->activation;
+  const Value* output = pattern.output();
+  const bool can = find &&
+                   (pattern.kind == Pattern::Kind::conv || pattern.kind == Pattern::Kind::linear) &&
+                   pattern.weight->uses().size() == 1 && output->uses().size() == 1;
+  if (!can || std::ranges::find(graph_.outputs(), output) != graph_.outputs().end() ||
+      std::ranges::find(training_.loss_reads, output) != training_.loss_reads.end()) {
+    return pattern;
+  }
+  const Node* next = output->uses()[0].node;
+  const auto callers = callers_of(*next), own = callers_of(*pattern.node);
+  const bool is_apart = !callers.empty() && callers.back().is_framework() &&
+                        (own.empty() || own.back().path != callers.back().path);
+  if (&next->graph() != &graph_ || next->input(0) != output || is_apart) return pattern;
+  pattern.activation = find(*next);
+  if (pattern.activation.empty()) return pattern;
+  pattern.inner.push_back(pattern.end);
+  pattern.end = next;
+  return pattern;
+}
+
 void Module::add_layer(const Pattern& pattern) {
   const auto remember = [&](size_t layer) {
     layer_ends_[pattern.end] = {patterns_.size(), layer};
-    if (pattern.end != pattern.node) absorbed_.insert(pattern.node);
+    absorbed_.insert(pattern.inner.begin(), pattern.inner.end());
     patterns_.push_back(pattern);
   };
   for (const auto& [end, indices] : layer_ends_) {
@@ -144,7 +174,13 @@ void Module::add_layer(const Pattern& pattern) {
     refusals_.push_back(refusal(*pattern.node, error));
     return;
   }
-  layer.path = paths_.take(wanted_path(pattern, layers_.size() + 1));
+  layer.path = paths_.take(placed(wanted_path(pattern, layers_.size() + 1)));
+  // A list has no place for a second module of a number.
+  if (!layer.padding.empty() && is_number(layer.path.substr(layer.path.rfind('.') + 1)) &&
+      context_.dialect->channels_last) {
+    layer.padding.clear();
+    layer.pads_in_call = true;
+  }
   if (!layer.padding.empty()) paths_.take(layer.path + "_padding");
   for (const LayerTensor& tensor : layer.tensors) {
     const std::string inside = fmt::format("{}.{}", layer.path, tensor.attribute);
@@ -172,15 +208,17 @@ void Module::find_plain_layers() {
         reads(*node) != std::vector<const Value*>{node->input(0)}) {
       continue;
     }
-    const auto constructor = context_.dialect->plain_layer(*node, callers.back().name(), context_);
-    if (!constructor) continue;
-    const std::string& path = callers.back().path;
+    const auto layer = context_.dialect->plain_layer(*node, callers.back().name(), context_);
+    if (!layer) continue;
+    const std::string path = placed(callers.back().path);
     const auto before = found.find(path);
     if (before == found.end() && paths_.take(path) != path) continue;
-    if (before != found.end() && layers_[before->second].constructor != *constructor) continue;
+    if (before != found.end() && layers_[before->second].constructor != layer->constructor) {
+      continue;
+    }
     if (before == found.end()) {
       found.emplace(path, layers_.size());
-      add_plain_layer(*node, path, *constructor);
+      add_plain_layer(*node, path, *layer);
     } else {
       layer_ends_[node.get()] = {patterns_.size(), before->second};
       patterns_.push_back({.kind = Pattern::Kind::plain,
@@ -191,9 +229,10 @@ void Module::find_plain_layers() {
   }
 }
 
-void Module::add_plain_layer(const Node& node, std::string path, std::string constructor) {
+void Module::add_plain_layer(const Node& node, std::string path, Layer layer) {
   layer_ends_[&node] = {patterns_.size(), layers_.size()};
-  layers_.push_back({.path = std::move(path), .constructor = std::move(constructor)});
+  layer.path = std::move(path);
+  layers_.push_back(std::move(layer));
   patterns_.push_back(
       {.kind = Pattern::Kind::plain, .node = &node, .end = &node, .input = node.input(0)});
 }
@@ -211,7 +250,7 @@ void Module::find_layers_between() {
     const std::string path = layers_[first->second].path;
     const std::string list(parent_path(path));
     if (!context_.lists.contains(list)) continue;
-    std::vector<std::pair<const Node*, std::string>> between;
+    std::vector<std::pair<const Node*, Layer>> between;
     const Value* at = patterns_[i].output();
     const Layer* last = nullptr;
     while (at->uses().size() == 1 && !last) {
@@ -227,9 +266,9 @@ void Module::find_layers_between() {
           reads(*next) != std::vector<const Value*>{at} || !callers_of(*next).empty()) {
         break;
       }
-      const auto constructor = context_.dialect->plain_layer(*next, "", context_);
-      if (!constructor) break;
-      between.emplace_back(next, *constructor);
+      const auto plain = context_.dialect->plain_layer(*next, "", context_);
+      if (!plain) break;
+      between.emplace_back(next, *plain);
       at = next->output(0);
     }
     if (!last || between.empty() || parent_path(last->path) != list) continue;
@@ -258,16 +297,35 @@ void Module::find_lists() {
     if (!layer.padding.empty()) add(layer.path + "_padding");
   }
   for (const Value* value : graph_.initializers()) {
-    if (!context_.held.contains(value)) add(parent_path(value->name()));
+    if (!context_.held.contains(value)) add(parent_path(placed(value->name())));
   }
   for (const auto& [path, parts] : children) {
     const auto fits = [&](const std::string& part) {
       return is_number(part) && part.size() < 6 && std::stoul(part) < 2 * parts.size() + 4 &&
              std::to_string(std::stoul(part)) == part;
     };
-    const bool may_be = !path.empty() || has_numbers_alone(graph_);
+    const bool may_be = !path.empty() || (root_.empty() && has_numbers_alone(graph_));
     if (may_be && std::ranges::all_of(parts, fits)) context_.lists.insert(path);
   }
+}
+
+std::string Module::placed(std::string_view path) const {
+  const auto parts = path_parts(path);
+  if (root_.empty() || parts.empty() || !is_number(parts[0])) return std::string(path);
+  return fmt::format("{}.{}", root_, path);
+}
+
+void Module::find_dicts(const std::set<std::string>& scopes) {
+  if (context_.dialect->numbered_modules.empty()) return;  // modules in modules have attributes
+  context_.dicts.clear();
+  const auto add = [&](std::string_view path) {
+    for (path = parent_path(path); !path.empty(); path = parent_path(path)) {
+      const std::string each(path);
+      if (!scopes.contains(each) && !context_.lists.contains(each)) context_.dicts.insert(each);
+    }
+  };
+  for (const Layer& layer : layers_) add(layer.path);
+  for (const Value* value : plain_tensors_) add(path_of(value));
 }
 
 const Layer* Module::layer_of(const Node& node) const {
@@ -334,7 +392,7 @@ void Module::hold(const Value* value) {
   if (dot != std::string::npos && is_number(std::string_view(wanted).substr(dot + 1))) {
     wanted[dot] = '_';
   }
-  const std::string path = paths_.take(wanted);
+  const std::string path = paths_.take(placed(wanted));
   const Dialect& dialect = *context_.dialect;
   const std::string key = dialect.keys_are_paths ? path : safetensors_key(value->name());
   context_.held[value] = {.value = value,
@@ -352,7 +410,7 @@ void Module::hold(const Value* value) {
 void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body) {
   Form form = layer.form;
   if (layer.follows && body.has(pattern.input, Form::channels_last) &&
-      !body.has(pattern.input, Form::plain)) {
+      body.first_form(pattern.input) == Form::channels_last) {
     form = Form::channels_last;
   }
   std::string x = body.tensor(pattern.input, form);
@@ -361,7 +419,7 @@ void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body)
   } else if (pattern.kind == Pattern::Kind::conv) {
     const auto& dims = pattern.weight->tensor()->dims();
     const WindowFacts window = window_facts(*pattern.node, {dims.begin() + 2, dims.end()});
-    if (!window.pads && !layer.pads_itself) {
+    if (layer.pads_in_call || (!window.pads && !layer.pads_itself)) {
       x = context_.dialect->padded(Call(*pattern.node, body, form), window);
     }
   }

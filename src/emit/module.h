@@ -24,6 +24,7 @@ struct TrainingFacts {
   bool is_job = false;
   std::unordered_set<const Value*> state;    // what training changes
   std::unordered_set<const Value*> trained;  // what the optimizer changes
+  std::vector<const Value*> loss_reads;      // of the model
   /// Nodes of the inference graph that behave differently in training, with their counterparts.
   std::unordered_map<const Node*, const Node*> paired;
   BatchVariance batch_variance = BatchVariance::biased;
@@ -47,14 +48,17 @@ struct Layer {
   std::string path;
   std::string constructor;  // "nn.Conv2d(1, 16, 3)"
   std::vector<LayerTensor> tensors = {};
-  std::string padding = {};      // the constructor of a layer that pads first
-  bool pads_itself = false;      // also where pads are only known at run time
-  std::string build_shape = {};  // Keras: what to build it for
-  std::string options = {};      // of the call: ", training=False"
-  std::string picked = {};       // of its result: "[:, ::2, ::2]"
-  Form form = Form::plain;       // of what it reads and gives
-  bool follows = false;          // it works in either form
-  bool stays_in_eval = false;    // a normalization that training does not touch
+  std::string padding = {};          // the constructor of a layer that pads first
+  bool pads_itself = false;          // also where pads are only known at run time
+  bool pads_in_call = false;         // what it reads is padded by a function
+  std::string build_shape = {};      // Keras: what to build it for
+  bool is_built_by_call = true;      // what it reads is known well enough for that
+  std::string options = {};          // of the call: ", training=False"
+  std::string picked = {};           // of its result: "[:, ::2, ::2]"
+  Form form = Form::plain;           // of what it reads and gives
+  bool follows = false;              // it works in either form
+  bool stays_in_eval = false;        // a normalization that training does not touch
+  bool changes_in_training = false;  // its call must know whether it is in training
   /// A tensor that the framework's layer has and the model has not.
   std::string counter = {};
 };
@@ -78,8 +82,14 @@ class Module {
   void write_node(const Node& node, Body& body);
   /// What was refused since layers were found, which is to be written again.
   void forget_refusals() { refusals_.resize(refused_layers_); }
+  /// Says which paths are containers, where frameworks have dicts for those: what is no list, and
+  /// no module of its own.
+  void find_dicts(const std::set<std::string>& scopes);
 
   SourceContext& context() { return context_; }
+  const Graph& graph() const { return graph_; }
+  /// Where a path of the file lies in the module.
+  std::string placed(std::string_view path) const;
   const std::vector<Layer>& layers() const { return layers_; }
   /// Tensors outside of layers, in the order in which they were met.
   const std::vector<const Value*>& plain_tensors() const { return plain_tensors_; }
@@ -93,9 +103,10 @@ class Module {
  private:
   void find_layers();
   void add_layer(const Pattern& pattern);
+  Pattern with_activation(Pattern pattern) const;
   void find_plain_layers();
   void find_layers_between();
-  void add_plain_layer(const Node& node, std::string path, std::string constructor);
+  void add_plain_layer(const Node& node, std::string path, Layer layer);
   void find_lists();
   void hold(const Value* value);
   void write_layer(const Pattern& pattern, const Layer& layer, Body& body);
@@ -105,6 +116,7 @@ class Module {
   Known known_;
   Sizes sizes_;
   SourceContext context_;
+  std::string root_;  // what holds numbered modules of the model, or nothing
   AttributePaths paths_;
   std::vector<Pattern> patterns_;
   std::vector<Layer> layers_;

@@ -76,6 +76,32 @@ std::string reshape_sizes(const Call& c, const std::vector<int64_t>& shape,
   return fmt::format("{}{}", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
 }
 
+bool keeps_size(const Call& c, size_t axis) {
+  const auto &from = c.value(0)->type.shape, &to = c.node().output(0)->type.shape;
+  if (!from || !to || axis >= from->size() || axis >= to->size()) return false;
+  return (*from)[axis] == (*to)[axis] && ((*from)[axis].value || !(*from)[axis].symbol.empty());
+}
+
+std::optional<std::vector<std::string>> sizes_of_reshape(const Call& c) {
+  auto sizes = c.size_texts(1);
+  if (!sizes || sizes->empty()) return std::nullopt;
+  if (c.int_attribute("allowzero", 0) != 0) return sizes;
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    const bool is_number = (*sizes)[i].find_first_not_of("-0123456789") == std::string::npos;
+    if (!(is_number && (*sizes)[i] != "0") && !keeps_size(c, i)) return std::nullopt;
+  }
+  return sizes;
+}
+
+std::string counted_size(const Call& c) {
+  const auto start = c.known(0), step = c.known(2);
+  if (c.result_dtype() != DType::i64 || start != std::vector<int64_t>{0} ||
+      step != std::vector<int64_t>{1} || !c.size_texts(1)) {
+    throw Error("a range is exported from 0 up to the size of a dimension, and no other yet");
+  }
+  return c.size_texts(1)->at(0);
+}
+
 std::string repeated_element(const Call& c) {
   const auto* given = c.node().get<Tensor>("value");
   return given ? python_element(*given, 0) : "0.0";

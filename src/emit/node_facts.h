@@ -42,6 +42,17 @@ std::string shape_part(const Call& c);
 std::string reshape_sizes(const Call& c, const std::vector<int64_t>& shape,
                           std::string_view size_pattern);
 
+/// Whether a dimension of the first input and of the result are said to be the same.
+bool keeps_size(const Call& c, size_t axis);
+
+/// The sizes of a Reshape that those of tensors make; nothing where they are found otherwise. Where
+/// a zero stands for a size of x, one that turns out to be zero must be that size anyway.
+std::optional<std::vector<std::string>> sizes_of_reshape(const Call& c);
+
+/// The size up to which a Range counts from 0; others may be empty where frameworks refuse them.
+/// Throws Error for those.
+std::string counted_size(const Call& c);
+
 /// The element that a ConstantOfShape repeats.
 std::string repeated_element(const Call& c);
 

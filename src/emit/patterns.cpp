@@ -21,19 +21,27 @@ bool is_vector(const Value* value, int64_t size) {
   return tensor && tensor->dims()[0] == size;
 }
 
-std::optional<Pattern> conv(const Node& node, const Known&) {
+/// Zeros of any number, which exporters write where a convolution has no bias.
+bool is_zeros(const Value* value, const Known& known) {
+  const Node* node = value ? value->producer() : nullptr;
+  const Tensor* zero = node && node->op == "Expand" ? known.find(node->input(0)) : nullptr;
+  return zero && zero->size() == 1 && is_float(zero->dtype()) && zero->number(0) == 0;
+}
+
+std::optional<Pattern> conv(const Node& node, const Known& known) {
   const Tensor* weight = node.input(1) ? node.input(1)->tensor() : nullptr;
   if (!weight || !is_float(weight->dtype()) || weight->dims().size() < 3 ||
       weight->dims().size() > 5) {
     return std::nullopt;
   }
-  if (node.input(2) && !is_vector(node.input(2), weight->dims()[0])) return std::nullopt;
+  const Value* bias = is_zeros(node.input(2), known) ? nullptr : node.input(2);
+  if (bias && !is_vector(bias, weight->dims()[0])) return std::nullopt;
   return Pattern{.kind = Kind::conv,
                  .node = &node,
                  .end = &node,
                  .input = node.input(0),
                  .weight = node.input(1),
-                 .bias = node.input(2)};
+                 .bias = bias};
 }
 
 std::optional<Pattern> gemm(const Node& node, const Known&) {
@@ -85,6 +93,7 @@ std::optional<Pattern> matmul(const Node& node, const Known&) {
   const Value* other = next->input(0) == product ? next->input(1) : next->input(0);
   if (!is_vector(other, weight->dims()[turned ? 0 : 1])) return found;
   found.bias = other;
+  found.inner = {&node};
   found.end = next;
   return found;
 }
@@ -209,9 +218,9 @@ std::vector<Pattern> find_patterns(const Graph& graph, const Known& known) {
 }
 
 bool same_layer(const Pattern& a, const Pattern& b) {
-  return a.kind == b.kind && a.kind != Kind::dropout && a.weight == b.weight && a.bias == b.bias &&
+  return a.kind == b.kind && a.weight && a.weight == b.weight && a.bias == b.bias &&
          a.mean == b.mean && a.variance == b.variance && a.is_transposed == b.is_transposed &&
-         same_attributes(*a.node, *b.node);
+         a.activation == b.activation && same_attributes(*a.node, *b.node);
 }
 
 }  // namespace onward::emit

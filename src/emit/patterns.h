@@ -12,7 +12,16 @@ namespace onward::emit {
 
 /// Nodes that frameworks say as one layer, which holds its weights.
 struct Pattern {
-  enum class Kind : uint8_t { conv, linear, batch_norm, layer_norm, embedding, dropout, plain };
+  enum class Kind : uint8_t {
+    conv,
+    linear,
+    batch_norm,
+    layer_norm,
+    embedding,
+    dropout,
+    global_pool,
+    plain
+  };
 
   Kind kind;
   const Node* node;  // the operator with the weight
@@ -22,8 +31,10 @@ struct Pattern {
   const Value* bias = nullptr;
   const Value* mean = nullptr;
   const Value* variance = nullptr;
-  double ratio = 0;            // of a Dropout
-  bool is_transposed = false;  // the weight of a linear layer is (outputs, inputs)
+  double ratio = 0;                     // of a Dropout
+  bool is_transposed = false;           // the weight of a linear layer is (outputs, inputs)
+  std::vector<const Node*> inner = {};  // nodes of the layer before its last one
+  std::string_view activation = {};     // what the last one is, where the layer applies it
 
   const Value* output() const { return end->output(0); }
 };

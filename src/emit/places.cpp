@@ -83,11 +83,11 @@ Places find_places(const Module& module, std::span<const Value* const> results) 
   for (const Node* node : module.needed(results, nullptr)) {
     ScopeUnit unit{.node = node, .path = {}, .reads = module.reads(*node)};
     const auto callers = callers_of(*node);
-    for (const Caller& caller : callers) places.callers[caller.path] = caller;
+    for (const Caller& caller : callers) places.callers[module.placed(caller.path)] = caller;
     if (const Layer* layer = module.layer_of(*node)) {
       known[node] = unit.path = parent_path(layer->path);
     } else if (!callers.empty()) {
-      known[node] = unit.path = callers.back().path;
+      known[node] = unit.path = module.placed(callers.back().path);
     }
     places.units.push_back(std::move(unit));
   }

@@ -22,9 +22,13 @@ std::vector<std::string> strings_in(std::string_view list) {
   return strings;
 }
 
+/// What an exporter notes at a node: torch's own, or ours for Keras.
 std::string_view metadata_of(const Node& node, std::string_view key) {
   for (const auto& [name, text] : node.metadata) {
-    if (name == key) return text;
+    if ((name.starts_with("pkg.torch.onnx.") || name.starts_with("onward.")) &&
+        name.substr(name.rfind('.') + 1) == key) {
+      return text;
+    }
   }
   return {};
 }
@@ -205,8 +209,8 @@ int Scope::height() const {
 std::string Caller::name() const { return kind.substr(kind.rfind('.') + 1); }
 
 std::vector<Caller> callers_of(const Node& node) {
-  const auto paths = strings_in(metadata_of(node, "pkg.torch.onnx.name_scopes"));
-  const auto kinds = strings_in(metadata_of(node, "pkg.torch.onnx.class_hierarchy"));
+  const auto paths = strings_in(metadata_of(node, "name_scopes"));
+  const auto kinds = strings_in(metadata_of(node, "class_hierarchy"));
   // The first is the model itself, and the last the node.
   if (paths.size() < 2 || paths.size() != kinds.size() || !paths[0].empty()) return {};
   std::vector<Caller> callers;

@@ -41,12 +41,13 @@ struct ScopeUnit {
   std::vector<const Value*> reads;  // what must be there first
 };
 
-/// The modules that a file says a node was computed in, from the outermost on, by torch's exporter.
+/// The modules that a file says a node was computed in, from the outermost on, by torch's exporter
+/// or onward.keras.export.
 struct Caller {
   std::string path;
   std::string kind;  // "models.EncoderBlock", "torch.nn.modules.linear.Linear"
 
-  bool is_framework() const { return kind.starts_with("torch.nn."); }
+  bool is_framework() const { return kind.starts_with("torch.nn.") || kind.starts_with("keras."); }
   /// "EncoderBlock".
   std::string name() const;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "emit/node_facts.h"
 #include "onward/error.h"
 
@@ -97,6 +99,50 @@ std::string loss_options(const Call& c) {
 
 std::string with_log_prob(const Call& c, const std::string& loss, const std::string& log_prob) {
   return c.node().outputs().size() > 1 ? fmt::format("{}, {}", loss, log_prob) : loss;
+}
+
+std::string bit_shift(const Call& c) {
+  return fmt::format("{}({}, {}, {}, left={})", c.function("bit_shift"), c.in(0), c.in(1),
+                     bits(c.dtype(0)), python_bool(c.node().string_or("direction", "") == "LEFT"));
+}
+
+namespace {
+
+std::string accumulated(const Call& c, std::string_view function) {
+  std::string options;
+  if (c.int_attribute("exclusive", 0) != 0) options += ", exclusive=True";
+  if (c.int_attribute("reverse", 0) != 0) options += ", reverse=True";
+  return fmt::format("{}({}, {}{})", c.function(function), c.in(0), c.scalar(1), options);
+}
+
+}  // namespace
+
+std::string cum_prod(const Call& c) { return accumulated(c, "cumulative_product"); }
+std::string cum_sum(const Call& c) { return accumulated(c, "cumulative_sum"); }
+
+std::string einsum(const Call& c, std::string_view function) {
+  std::string equation = c.node().string_or("equation", "");
+  std::erase(equation, ' ');
+  if (equation.find("->") == std::string::npos) {  // which TensorFlow does not read like the others
+    std::string output = equation.find('.') == std::string::npos ? "" : "...", once;
+    for (const char label : equation) {
+      if (label >= 'A' && std::ranges::count(equation, label) == 1) once += label;
+    }
+    std::ranges::sort(once);
+    equation += "->" + output + once;
+  }
+  std::string operands;
+  for (size_t i = 0; i < c.inputs(); ++i) operands += ", " + c.in(i);
+  return fmt::format("{}({}{})", function, python_string(equation), operands);
+}
+
+std::string hardmax(const Call& c) {
+  return fmt::format("{}({}, {})", c.function("hardmax"), c.in(0),
+                     c.axis(c.int_attribute("axis", -1)));
+}
+
+std::string_view refuse_alpha(const Node& node) {
+  return node.float_or("alpha", 1) != 1 ? "frameworks have the one whose alpha is 1" : "";
 }
 
 std::string_view refuse_output_shape(const Node& node) {

@@ -36,12 +36,25 @@ std::string sliced(const Call& c);
 /// A Pad of any mode.
 std::string padded(const Call& c);
 std::string batch_norm_in_training(const Call& c);
+/// QuantizeLinear.
+std::string quantized(const Call& c);
 
 /// ", weight=w, ignore_index=-1, reduction=\"sum\"" of a loss, without what is the default.
 std::string loss_options(const Call& c);
 /// The loss, with the log probabilities where the node gives them.
 std::string with_log_prob(const Call& c, const std::string& loss, const std::string& log_prob);
 
+// By helpers.
+std::string bit_shift(const Call& c);
+std::string cum_prod(const Call& c);
+std::string cum_sum(const Call& c);
+std::string hardmax(const Call& c);
+
+/// A call of a function like NumPy's einsum.
+std::string einsum(const Call& c, std::string_view function);
+
+/// Why a Swish of another slope is not called but written in plainer operators.
+std::string_view refuse_alpha(const Node& node);
 /// Why a ConvTranspose is not called but written in plainer operators.
 std::string_view refuse_output_shape(const Node& node);
 

@@ -12,7 +12,7 @@ namespace onward::emit {
 namespace {
 
 bool lives_channels_last(const Value* value, const Body& body) {
-  return body.has(value, Form::channels_last) && !body.has(value, Form::plain);
+  return body.has(value, Form::channels_last) && body.first_form(value) == Form::channels_last;
 }
 
 /// Whether an operator that works in either order can have this input with channels last.
@@ -23,19 +23,49 @@ bool can_be_channels_last(const Node& node, size_t index, int64_t rank, const Bo
   return own && (*own == rank || *own == 0);
 }
 
-/// A reduction that drops dimensions leaves nothing to follow.
-bool keeps_rank(const Node& node) { return node.int_or("keepdims", 1) != 0; }
+/// A reduction that drops dimensions leaves nothing to follow, unless it leaves batch and channels.
+bool keeps_order(const Node& node, const Known& known) {
+  if (node.int_or("keepdims", 1) != 0) return true;
+  const auto axes = node.input(1) ? known.integers(node.input(1)) : std::nullopt;
+  const auto dimensions = rank(node.input(0));
+  return axes && dimensions && std::ssize(*axes) + 2 == *dimensions &&
+         std::ranges::all_of(
+             *axes, [&](int64_t axis) { return (axis < 0 ? axis + *dimensions : axis) >= 2; });
+}
+
+/// A Reshape or Flatten that leaves batch and channels as they are, and makes other spatial
+/// dimensions of the spatial ones, of which none or a single place may be left. One size at most is
+/// open, which is then what is left.
+bool reshapes_places(const Node& node) {
+  if (node.op != "Reshape" && node.op != "Flatten") return false;
+  const auto &from = node.input(0)->type.shape, &to = node.output(0)->type.shape;
+  if (!from || !to || from->size() < 3 || to->size() < 2) return false;
+  const auto is_open = [](const Dim& dim) { return !dim.value; };
+  const auto is_zero = [](const Dim& dim) { return dim.value == 0; };
+  for (size_t i = 0; i < 2; ++i) {
+    const Dim &a = (*from)[i], &b = (*to)[i];
+    if (a != b || (!a.value && a.symbol.empty())) return false;
+  }
+  const auto is_one = [](const Dim& dim) { return dim.value == 1; };
+  return std::ranges::count_if(*to, is_open) <= 1 && std::ranges::none_of(*to, is_zero) &&
+         (to->size() > 2 || std::all_of(from->begin() + 2, from->end(), is_one));
+}
 
 /// Where images have their channels last, what works in any order follows.
 Form form_of(const Node& node, const Body& body) {
   if (!body.dialect().channels_last) return Form::plain;
   if (has_traits(node, kImages)) return Form::channels_last;
+  if (reshapes_places(node) && lives_channels_last(node.input(0), body)) {
+    return Form::channels_last;
+  }
   if (!has_traits(node, kAnyLayout)) return Form::plain;
   for (const Value* input : node.inputs()) {
     if (!input || !lives_channels_last(input, body)) continue;
     const auto rank = onward::rank(input);
-    bool all = rank && keeps_rank(node);
-    for (size_t i = 0; i < node.inputs().size(); ++i) {
+    bool all = rank && keeps_order(node, *body.context().known);
+    // The second input of a reduction is its axes.
+    const size_t count = node.op.starts_with("Reduce") ? 1 : node.inputs().size();
+    for (size_t i = 0; i < count; ++i) {
       all = all && can_be_channels_last(node, i, *rank, body);
     }
     return all ? Form::channels_last : Form::plain;

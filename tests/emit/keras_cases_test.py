@@ -21,17 +21,53 @@ NOT_KNOWN = {
     **dict.fromkeys(["OneHot", "OneHot axis 0", "OneHot of numbers that are no class"], "depth"),
     **dict.fromkeys(["Dropout in training", "Dropout not in training"], "ratio"),
     "Dropout of the default ratio": "training", "Slice": "ends",
+    **dict.fromkeys(["Resize nearest to sizes", "Resize linear as PyTorch did", "Resize linear to sizes",
+                     "Resize linear, within the input", "Resize of a region", "Resize of a region beyond the input",
+                     "Resize nearest of a region beyond the input"], "sizes"),
+    **dict.fromkeys(["TopK", "TopK smallest", "TopK axis 0", "TopK in any order"], "k"),
+    **dict.fromkeys(["CenterCropPad", "CenterCropPad axes", "MaxUnpool to a shape"], "shape"),
+    **dict.fromkeys([f"{op}{of}" for op in ("ReduceLogSumExp", "ReduceMin", "ReduceProd") for of in ("", " without dims")]
+                    + ["ReduceProd with a zero", "ReduceProd with two zeros and three"], "axes"),
+    **dict.fromkeys([f"{op}{how}" for op in ("CumSum", "CumProd")
+                     for how in ("", " exclusive", " reverse", " exclusive in reverse")] + ["CumProd with zeros"], "axis"),
+    **dict.fromkeys(["Tile", "Tile once", "Tile of one axis"], "repeats"),
+    **dict.fromkeys(["Trilu above", "Trilu lower"], "k"),
 }
+# The sums that these reductions are written with, and their names.
+SUMS = {"ReduceL1": "y", "ReduceL2": "y_ReduceSum", "ReduceLogSum": "y_ReduceSum", "ReduceSumSquare": "y"}
+VARIANTS = ("inputs", SYMBOLIC, "first input held", "other inputs held", "other inputs held, symbolic shapes")
 REFUSED = {
+    **{("TopK of its indices", variant): "TopK 'v': its input 'k' is only known when it runs; make it a constant"
+       for variant in VARIANTS[:3]},
+    **{(f"{op} {reduction}", variant): f"{op} 'y': Keras has no function that scatters with the reduction '{reduction}'"
+       for op in ("ScatterElements", "ScatterND") for reduction in ("mul", "max", "min") for variant in VARIANTS},
+    **{(case, SYMBOLIC): f"{case.split()[0]} 'y': how many numbers the tuples of its input 'i' have is not known; "
+                         "declare its shape"
+       for case in ("GatherND", "GatherND of elements", "GatherND of batches", "GatherND of two dimensions of batches",
+                    "ScatterND", "ScatterND of elements", "ScatterND add")},
+    **{(case, variant): "NonMaxSuppression 'i': boxes that are suppressed one after the other take a loop, which is not "
+                        "exported yet"
+       for case in ("NonMaxSuppression", "NonMaxSuppression of centers") for variant in VARIANTS},
+    **{(case, variant): "Unique 'u': Keras has no function for elements that differ"
+       for case in ("Unique", "Unique as they come", "Unique slices") for variant in VARIANTS[:2]},
+    **{(case, variant): "Unique 'y': Keras has no function for elements that differ"
+       for case in ("Unique floats", "Unique slices of floats") for variant in VARIANTS[:2]},
+    **{("Resize of a given region", variant):
+       "Resize 'y': its input 'region' is only known when it runs; make it a constant" for variant in VARIANTS[:3]},
+    ("LpPool same", SYMBOLIC): "Pad 'y_Pad': its input 'y_Concat_2' is only known when it runs; make it a constant",
+    **{("MaxUnpool", variant): "MaxPool 'p': its result 1 ('i') can't be had" for variant in VARIANTS[:2]},
     **{(case, variant): f"{case.split()[0]} 'y': its input '{name}' is only known when it runs; make it a constant"
        for case, name in NOT_KNOWN.items() for variant in ("inputs", SYMBOLIC, "first input held")},
+    **{(f"{op}{of}", variant): f"ReduceSum '{node}': its input 'axes' is only known when it runs; make it a constant"
+       for op, node in SUMS.items() for of in ("", " without dims") for variant in ("inputs", SYMBOLIC, "first input held")},
     **{(case, SYMBOLIC): "the rank of 'y' is not known; declare its shape"
        for case in ("Conv", "Conv 1 dimension", "Conv 3 dimensions", "Conv bias", "Conv depthwise",
                     "Conv elements that no window reads", "Conv groups",
                     "Conv groups with all that there is", "Conv of eight outputs", "Conv of many outputs",
                     "Conv pads and strides", "Conv strides beyond the kernel", "Conv valid")},
     **{(case, SYMBOLIC): "Conv 'y': the rank of 'r' is not known; declare its shape"
-       for case in ("BatchNormalization between convolutions", "BatchNormalization frozen between convolutions")},
+       for case in ("BatchNormalization between convolutions", "BatchNormalization frozen between convolutions",
+                    "Resize images", "Resize images by nearest elements")},
     ("BatchNormalization under a mean", SYMBOLIC):
         "GlobalAveragePool 'y': the rank of its input 'r' is not known; declare the input's shape",
     **{(case, SYMBOLIC): "Conv 'y': the kernel's shape is not known: 'w'"
@@ -49,6 +85,46 @@ REFUSED = {
     **{(case, SYMBOLIC): f"Split '{first}': the size of the dimension that it splits is not known; declare it"
        for case, first in (("Split", "y"), ("Split in part", "z"), ("Split unevenly", "y"),
                            ("Split without its first part", "y"), ("Split unevenly, of the axis by default", "y"))},
+    **{(case, variant): "QuantizeLinear 'q': elements of type i4 have no counterpart"
+       for case in ("QuantizeLinear to 4 bits",)
+       for variant in VARIANTS},
+    **{(case, variant): "QuantizeLinear 'q': elements of type f8e4m3fn have no counterpart"
+       for case in ("QuantizeLinear to 8-bit floats",)
+       for variant in VARIANTS},
+    **{(case, variant): "QuantizeLinear 'q': elements of type f8e5m2 have no counterpart"
+       for case in ("QuantizeLinear to 8-bit floats that do not saturate",)
+       for variant in VARIANTS},
+    ("DequantizeLinear without a zero point", SYMBOLIC):
+        "node 'y' (DequantizeLinear): axis 1 is out of range for rank 1",
+    ("ConvInteger", SYMBOLIC):
+        "Cast 'p_Cast_3': the rank of 'p_Conv' is not known; declare its shape",
+    ("ConvInteger same upper", SYMBOLIC):
+        "Conv 'p_Conv': the kernel's shape is not known: 'p_Cast_2'",
+    ("QLinearConv", SYMBOLIC):
+        "Cast 'q_Cast_5': the rank of 'q_Conv' is not known; declare its shape",
+    ("QLinearConv same lower", SYMBOLIC):
+        "Conv 'q_Conv': the kernel's shape is not known: 'q_Sub_3'",
+    **{(case, SYMBOLIC): "Pad 'y_Pad': its input 'y_Concat_3' is only known when it runs; make it a constant"
+       for case in ("Attention with a mask", "Attention with what is added", "Attention with a mask that ends early",
+                    "Attention and its scores", "Attention and its probabilities",
+                    "Attention with a mask of each sequence, causal", "Attention with what is added to each head, causal",
+                    "Attention with what is added to the first keys")},
+    **{(case, variant): "Pad 'y_Pad': its input 'y_Concat' is only known when it runs; make it a constant"
+       for case in ("Attention with a mask that ends early", "Attention with what is added to the first keys")
+       for variant in ("first input held", "inputs")},
+    **{(case, variant): f"Slice 'y_Slice': its input '{name}' is only known when it runs; make it a constant"
+       for case, name in (("RotaryEmbedding", "y_Gather"), ("RotaryEmbedding of positions", "y_Gather_3"))
+       for variant in ("inputs", SYMBOLIC, "other inputs held", "other inputs held, symbolic shapes")},
+    **{("RotaryEmbedding of a part", variant):
+       "Slice 'y_Slice_2': its input 'y_Gather' is only known when it runs; make it a constant" for variant in VARIANTS},
+    **{(case, variant): "Slice 'p': its input 'y_Gather_4' is only known when it runs; make it a constant"
+       for case in ("CausalConvWithState",)
+       for variant in ("inputs", "other inputs held", "other inputs held, symbolic shapes")},
+    **{(case, SYMBOLIC): "declare the shapes of the model's inputs, with names for sizes that are open"
+       for case in ("CausalConvWithState", "CausalConvWithState of a past", "CausalConvWithState of one tap")},
+    **{(case, variant): "Slice 'p': its input 'y_Gather_2' is only known when it runs; make it a constant"
+       for case in ("CausalConvWithState of a past",)
+       for variant in ("inputs", "other inputs held", "other inputs held, symbolic shapes")},
 }
 
 
@@ -96,8 +172,13 @@ def test_values(cases):
     assert wrong_values(cases, run, {}) == []
 
 
+# Layers must know the number of channels, which is open here, and determinants that matrices are square.
+RAISED_IN_GRAPH = {("CausalConvWithState of one tap", "other inputs held, symbolic shapes"): "DepthwiseConv1D",
+                   **{(case, "inputs"): "Expected a square matrix" for case in ("Det", "Det of a matrix without an inverse")}}
+
+
 def test_values_in_a_graph(cases):
-    assert wrong_values(cases, run_in_graph, {}) == []
+    assert wrong_values(cases, run_in_graph, RAISED_IN_GRAPH) == []
 
 
 def test_refusals(cases):

@@ -71,10 +71,11 @@ def test_losses(tmp_path, loss, reduction):
 
 def test_frozen_parts(tmp_path):
     check(tmp_path, ["--optimizer", "adam", "--freeze", "features.*", "--freeze", "norm.bias"])
-    model, _, _ = module_of(tmp_path / "keras").load()
-    names = {id(variable): name for name, variable in model.tensors().items()}
+    module = module_of(tmp_path / "keras")
+    model, _, _ = module.load()
+    names = {id(variable): name for name, variable in module.tensors(model).items()}
     assert {names[id(variable)] for variable in model.trainable_variables} == {
-        "dense", "dense_bias", "norm.weight", "head.weight", "head.bias"}
+        "dense.kernel", "dense.bias", "norm.gamma", "head.kernel", "head.bias"}
 
 
 def test_float32(tmp_path):

@@ -7,8 +7,9 @@ from kinks import differing, job
 
 def test_gradients(tmp_path):
     data, label, ours = job(tmp_path, "keras")
-    model, loss_function, _ = module_of(tmp_path / "keras").load()
-    variables = {name: variable for name, variable in model.tensors().items() if name in ours}
+    module = module_of(tmp_path / "keras")
+    model, loss_function, _ = module.load()
+    variables = {name: variable for name, variable in module.tensors(model).items() if name in ours}
     with tf.GradientTape() as tape:
         loss = loss_function(label, model(data, training=True))
     gradients = tape.gradient(loss, [variable.value for variable in variables.values()])

@@ -6,6 +6,8 @@ import torch
 from emitted import module_of, refusals, written_cases, wrong_values
 
 # What PyTorch's source refuses, and why.
+EVERY_VARIANT = ("first input held", "inputs", "inputs of symbolic shapes", "other inputs held",
+                 "other inputs held, symbolic shapes")
 REFUSED = {
     ("BatchNormalization under a mean", "inputs of symbolic shapes"):
         "GlobalAveragePool 'y': the rank of its input 'r' is not known; declare the input's shape",
@@ -15,8 +17,27 @@ REFUSED = {
         "Conv 'y': the kernel's shape is not known: 'w'",
     **{(case, "inputs of symbolic shapes"): "ConvTranspose 'y': the kernel's shape is not known: 'w'"
        for case in ("ConvTranspose same lower, a stride beyond the kernel", "ConvTranspose same upper")},
+    **{("MaxUnpool", variant): "MaxPool 'p': its result 1 ('i') can't be had"
+       for variant in ("inputs", "inputs of symbolic shapes")},
     ("ReduceSum of nothing", "inputs of symbolic shapes"):
         "ReduceSum 'y': whether it has axes is only known when it runs",
+    **{(case, variant): "QuantizeLinear 'q': elements of type i4 have no counterpart"
+       for case in ("QuantizeLinear to 4 bits",)
+       for variant in EVERY_VARIANT},
+    **{(case, variant): "QuantizeLinear 'q': elements of type f8e4m3fn have no counterpart"
+       for case in ("QuantizeLinear to 8-bit floats",)
+       for variant in EVERY_VARIANT},
+    **{(case, variant): "QuantizeLinear 'q': elements of type f8e5m2 have no counterpart"
+       for case in ("QuantizeLinear to 8-bit floats that do not saturate",)
+       for variant in EVERY_VARIANT},
+    ("DequantizeLinear without a zero point", "inputs of symbolic shapes"):
+        "node 'y' (DequantizeLinear): axis 1 is out of range for rank 1",
+    ("ConvInteger same upper", "inputs of symbolic shapes"):
+        "Conv 'p_Conv': the kernel's shape is not known: 'p_Cast_2'",
+    ("QLinearConv same lower", "inputs of symbolic shapes"):
+        "Conv 'q_Conv': the kernel's shape is not known: 'q_Sub_3'",
+    **{(case, "inputs of symbolic shapes"): "declare the shapes of the model's inputs, with names for sizes that are open"
+       for case in ("CausalConvWithState", "CausalConvWithState of a past", "CausalConvWithState of one tap")},
 }
 
 # nn.Embedding knows no indices that count from the end.

@@ -4,10 +4,8 @@ As a script, it writes that page: `torch_readable_test.py FOLDER` with the envir
 
 import ast
 import copy
-import inspect
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -19,16 +17,13 @@ from torch import nn
 import models
 import onward.torch
 from emitted import module_of, onward as program
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/emitted_source.md"
+from pages import LONGEST, PAGE, classes_in, complaints, original_of, section, write_sections
 
 MODELS = {
     "vit": (models.VisionTransformer, [models.Attention, models.EncoderBlock, models.VisionTransformer]),
     "gpt": (models.GPT, [models.CausalSelfAttention, models.MLP, models.Block, models.GPT]),
     "resnet18": (models.ResNet18, [models.BasicBlock, models.ResNet18]),
 }
-LONGEST = 1.5  # times the lines of the original
 
 
 def made_up(name, size=4, length=8):
@@ -76,17 +71,6 @@ def step(model, loss, optimizer, x, label):
     return value.item()
 
 
-def classes_in(source):
-    """The text of the classes of a module."""
-    lines = source.splitlines()
-    nodes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
-    return "\n\n\n".join("\n".join(lines[node.lineno - 1:node.end_lineno]) for node in nodes) + "\n"
-
-
-def original_of(name):
-    return "\n\n".join(inspect.getsource(each) for each in MODELS[name][1])
-
-
 @pytest.fixture(scope="module", params=MODELS)
 def job(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
@@ -95,7 +79,7 @@ def job(request, tmp_path_factory):
 
 def test_length(job):
     name, folder, *_ = job
-    emitted, original = classes_in((folder / "torch/model.py").read_text()), original_of(name)
+    emitted, original = classes_in((folder / "torch/model.py").read_text()), original_of(MODELS[name][1])
     assert len(emitted.splitlines()) <= LONGEST * len(original.splitlines())
 
 
@@ -113,12 +97,7 @@ def test_reads_well(job):
 
 def test_ruff_has_no_complaints(job):
     _, folder, *_ = job
-    # Ruff is in the environment of the other tests.
-    ruff = '"$(dirname "$ONWARD_TEST_PYTHON")/ruff" "$@"'
-    done = subprocess.run([ROOT / "tools/setup.py", "tests", "sh", "-c", ruff, "ruff", "check", "--isolated", "--no-cache",
-                           "--extend-select", "W,I,B,UP,C4", folder / "torch/model.py"],
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert complaints(folder / "torch/model.py") == ""
 
 
 def test_goes_on(job):
@@ -152,26 +131,19 @@ def copied(model, optimizer):
     return twin, other
 
 
-def section(name, folder):
-    job_of(name, folder)
-    emitted, original = classes_in((folder / "torch/model.py").read_text()), original_of(name)
-    return (f"## {MODELS[name][0].__name__}\n\nAs it was written, {len(original.splitlines())} lines:\n\n```python\n{original}```\n\n"
-            f"As it is emitted, {len(emitted.splitlines())} lines:\n\n```python\n{emitted}```\n")
-
-
 def test_page(job):
     name, folder, *_ = job
     emitted = classes_in((folder / "torch/model.py").read_text())
-    assert f"```python\n{original_of(name)}```" in PAGE.read_text()
+    assert f"```python\n{original_of(MODELS[name][1])}```" in PAGE.read_text()
     assert f"```python\n{emitted}```" in PAGE.read_text()
 
 
 if __name__ == "__main__":
-    first = PAGE.read_text().split("\n## ")[0]
-    with tempfile.TemporaryDirectory() as folder:
-        sections = []
-        for each in MODELS:
-            (pathlib.Path(folder) / each).mkdir()
-            sections.append(section(each, pathlib.Path(folder) / each))
-    PAGE.write_text("\n".join([first.rstrip() + "\n", *sections]))
+    sections = {}
+    for each, (kind, classes) in MODELS.items():
+        with tempfile.TemporaryDirectory() as made:
+            job_of(each, pathlib.Path(made))
+            text = classes_in((pathlib.Path(made) / "torch/model.py").read_text())
+        sections[kind.__name__] = section(kind.__name__, original_of(classes), text)
+    write_sections(sections)
     sys.exit(0)

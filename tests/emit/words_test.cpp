@@ -99,7 +99,7 @@ const Said kSaid[] = {
     {"the second of two equal tensors",
      "(float[N,2] x) => (y, z) <float[2,2] v = {1, 2, 3, 4}, float[2,2] w = {1, 2, 3, 4}> "
      "{ y = MatMul(x, v) z = MatMul(x, w) }",
-     "self.v(x), self.w(x)", "z = self.w(x)"},
+     "self.v(x), self.w(x)", "self.v(x), self.w(x)"},
 };
 
 TEST(Words, OfAModel) {
@@ -171,9 +171,10 @@ const SaidJob kJobs[] = {
        recipe.optimizer.set("dampening", 0.25);
      },
      "ops.where(t == 0, g, 0.9 * momentum_buffer + 0.75 * g)"},
-    {"statistics that stay", "keras", [](Recipe&) {}, "(h, training=False)"},
+    {"statistics that stay", "keras", [](Recipe&) {}, "(self.w(x), training=False)"},
     {"statistics that change", "keras",
-     [](Recipe& recipe) { recipe.batch_norm = BatchNormMode::batch; }, "(h, training=training)"},
+     [](Recipe& recipe) { recipe.batch_norm = BatchNormMode::batch; },
+     "def call(self, x, training=False)"},
     {"the part of the new statistics", "torch",
      [](Recipe& recipe) {
        recipe.batch_norm = BatchNormMode::batch;

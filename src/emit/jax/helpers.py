@@ -23,6 +23,14 @@ def smallest(*tensors):
     return jnp.stack(jnp.broadcast_arrays(*tensors)).min(axis=0)
 
 
+def bit_shift(x, amounts, bits, left):
+    """Moves bits; those beyond the ends are gone, and behind them comes the sign."""
+    inside = (amounts >= 0) & (amounts < bits)
+    by = jnp.where(inside, amounts, 0)
+    moved = jnp.left_shift(x, by) if left else jnp.right_shift(x, by)
+    return jnp.where(inside, moved, 0 if left else jnp.where(x < 0, jnp.zeros_like(x) - 1, 0)).astype(x.dtype)
+
+
 def squeeze(x, axes):
     """Without the dimensions `axes`."""
     return jnp.squeeze(x, axis=axes)

@@ -1,5 +1,6 @@
 #include "emit/keras/calls.h"
 
+#include "emit/helper_calls.h"
 #include "emit/shared_calls.h"
 
 namespace onward::emit::keras {
@@ -9,20 +10,42 @@ namespace {
 constexpr CallRow kCalls[] = {
     {"AveragePool",        average_pool},
     {"BatchNormalization", batch_norm, 3},
+    {"CenterCropPad",      center_crop_pad},
+    {"Compress",           compress},
     {"Conv",               conv},
     {"ConvTranspose",      conv_transpose, 1, refuse_output_shape},
+    {"DepthToSpace",       depth_to_space},
     {"Dropout",            dropout, 2},
     {"Erf",                "ops.erf({0})"},
+    {"Expand",             expand},
+    {"Flatten",            flatten},
+    {"Gather",             gather},
+    {"GatherElements",     gather_elements},
+    {"GatherND",           gathered_slices},
     {"Gelu",               gelu},
+    {"GlobalMaxPool",      global_max_pool},
     {"LayerNormalization", layer_norm},
     {"MaxPool",            max_pool},
+    {"MaxUnpool",          max_unpool},
     {"NegativeLogLikelihoodLoss", nll_loss},
+    {"NonMaxSuppression",  {"", "boxes that are suppressed one after the other take a loop, which is not exported yet"}},
+    {"NonZero",            "ops.stack(ops.nonzero({0}))"},
+    {"QuantizeLinear",     quantized},
     {"RandomNormal",       random_normal},
     {"RandomNormalLike",   random_normal},
     {"RandomUniform",      random_uniform},
     {"RandomUniformLike",  random_uniform},
+    {"Range",              range},
+    {"Reshape",            reshape},
+    {"Resize",             resized},
+    {"ReverseSequence",    reverse_sequence},
+    {"ScatterElements",    scattered_elements},
+    {"ScatterND",          scattered_slices},
     {"Shape",              shape},
     {"SoftmaxCrossEntropyLoss", cross_entropy, 2},
+    {"SpaceToDepth",       space_to_depth},
+    {"TopK",               top_k, 2},
+    {"Unique",             {"", "Keras has no function for elements that differ"}},
 };
 // clang-format on
 

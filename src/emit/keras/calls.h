@@ -22,7 +22,21 @@ std::string nll_loss(const Call&);
 
 // elementwise.cpp
 std::string gelu(const Call&);
+
+// shape.cpp
+std::string expand(const Call&);
+std::string flatten(const Call&);
+std::string gather(const Call&);
+std::string range(const Call&);
+std::string reshape(const Call&);
 std::string shape(const Call&);
+
+// image.cpp
+std::string depth_to_space(const Call&);
+std::string gathered_slices(const Call&);
+std::string scattered_elements(const Call&);
+std::string scattered_slices(const Call&);
+std::string space_to_depth(const Call&);
 
 // normalization.cpp
 std::string batch_norm(const Call&);
@@ -30,6 +44,7 @@ std::string layer_norm(const Call&);
 
 // pool.cpp
 std::string average_pool(const Call&);
+std::string global_max_pool(const Call&);
 std::string max_pool(const Call&);
 
 // random.cpp

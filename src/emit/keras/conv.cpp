@@ -19,12 +19,19 @@ std::string keras_picked_places(const WindowFacts& w) {
   return fmt::format("[:, ::{}]", fmt::join(w.strides, ", ::"));
 }
 
-bool keras_says_same(const WindowFacts& w) {
+bool keras_says_same(const WindowFacts& w, const Value* image) {
   if (!keras_picked_places(w).empty()) return false;
   if (w.same == WindowFacts::Same::upper) return true;
-  if (!w.pads || !w.has_pads() || has_strides(w)) return false;
+  if (!w.pads || !w.has_pads()) return false;
   for (size_t d = 0; d < w.rank(); ++d) {
-    const int64_t total = (w.kernel[d] - 1) * w.dilations[d];
+    int64_t total = (w.kernel[d] - 1) * w.dilations[d];
+    if (w.strides[d] != 1) {  // as many windows as it takes to cover the image
+      const auto& shape = image->type.shape;
+      const auto size = shape ? (*shape)[d + 2].value : std::nullopt;
+      if (!size) return false;
+      const int64_t windows = (*size + w.strides[d] - 1) / w.strides[d];
+      total = std::max<int64_t>(0, (windows - 1) * w.strides[d] + total + 1 - *size);
+    }
     if (w.kernel[d] < 1 || w.before(d) != total / 2 || w.after(d) != total - total / 2) {
       return false;
     }
@@ -58,7 +65,7 @@ std::string conv(const Call& c) {
   const WindowFacts w = window_facts(c.node(), kernel_of(c));
   refuse_many_dimensions(w);
   const std::string picked = keras_picked_places(w);
-  const bool same = keras_says_same(w);
+  const bool same = keras_says_same(w, c.value(0));
   const std::string x = same ? c.in(0) : keras_padded(c, w);
   std::vector<int64_t> order;
   for (size_t d = 0; d < w.rank(); ++d) order.push_back(static_cast<int64_t>(d) + 2);
@@ -66,9 +73,8 @@ std::string conv(const Call& c) {
   const std::string kernel = fmt::format("ops.transpose({}, {})", c.plain(1), python_tuple(order));
   const std::string options =
       window_options(w, {picked.empty() ? "strides" : "", "", "dilation_rate"});
-  return fmt::format("ops.conv({}, {}{}, padding=\"{}\", data_format=\"channels_last\"){}{}", x,
-                     kernel, options, same ? "same" : "valid", picked,
-                     c.has(2) ? " + " + c.plain(2) : "");
+  return fmt::format("ops.conv({}, {}{}, padding=\"{}\"){}{}", x, kernel, options,
+                     same ? "same" : "valid", picked, c.has(2) ? " + " + c.plain(2) : "");
 }
 
 }  // namespace keras

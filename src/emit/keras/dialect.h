@@ -6,8 +6,12 @@ namespace onward::emit {
 
 // layers.cpp
 Layer keras_layer(const Pattern& pattern, const TrainingFacts& training, SourceContext& context);
-// module_writer.cpp
-std::string keras_class(const SourceParts& parts, const std::string& name);
+std::optional<Layer> keras_plain_layer(const Node& node, std::string_view kind,
+                                       SourceContext& context);
+std::string_view keras_activation(const Node& node);
+std::vector<Pattern> keras_patterns(const Graph& graph, const Known& known);
+// classes.cpp
+std::string keras_classes(const SourceParts& parts, const std::string& name);
 
 namespace keras {
 
@@ -19,6 +23,9 @@ std::string load_and_save_job(const SourceParts& parts, const std::string& name,
                               const LossText& loss, const OptimizerText& optimizer);
 // loss.cpp
 LossText loss(const Job& job, SourceContext& context);
+/// Whether Keras's own loss reads what the model's last Softmax or Sigmoid does, as the job's does,
+/// where it is given what that gives: Keras on TensorFlow looks through it.
+bool looks_through(const Job& job);
 // optimizer.cpp
 OptimizerText optimizer(const Job& job);
 

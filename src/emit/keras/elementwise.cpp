@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "emit/keras/calls.h"
-#include "emit/node_facts.h"
 
 namespace onward::emit::keras {
 
@@ -15,11 +14,6 @@ std::string gelu(const Call& c) {
     return fmt::format(fmt::runtime("0.5 * {0} * (1 + " + inner + ")"), c.in(0));
   }
   return fmt::format("ops.gelu({}, approximate={})", c.in(0), python_bool(by_tanh));
-}
-
-std::string shape(const Call& c) {
-  return fmt::format("ops.cast(ops.convert_to_tensor(ops.shape({}){}), \"int64\")", c.in(0),
-                     shape_part(c));
 }
 
 }  // namespace onward::emit::keras

@@ -35,6 +35,42 @@ def smallest(*tensors):
     return ops.min(ops.stack(broadcast_all(tensors)), axis=0)
 
 
+def hardmax(x, axis):
+    """1 at the first of the largest elements along the axis, 0 elsewhere."""
+    places = ops.cumsum(ops.ones_like(x, dtype="int64"), axis=axis) - 1
+    first = ops.cast(ops.argmax(x, axis=axis, keepdims=True), "int64")
+    return ops.cast(ops.equal(places, first), x.dtype)
+
+
+def bit_shift(x, amounts, bits, left):
+    """Moves bits; those beyond the ends are gone, and behind them comes the sign."""
+    inside = ops.logical_and(amounts >= 0, amounts < bits)
+    by = ops.where(inside, amounts, ops.zeros_like(amounts))
+    moved = ops.bitwise_left_shift(x, by) if left else ops.bitwise_right_shift(x, by)
+    none = ops.zeros_like(x)
+    return ops.where(inside, moved, none if left else ops.where(x < 0, none - 1, none))
+
+
+def accumulated(function, start, x, axis, exclusive, reverse):
+    """What a function of all elements up to each gives, or of those before it, or after it."""
+    before = (slice(None),) * (axis % len(x.shape))
+    x = ops.flip(x, axis) if reverse else x
+    if exclusive:
+        x = ops.concatenate([ops.full_like(x[(*before, slice(0, 1))], start), x[(*before, slice(0, -1))]], axis=axis)
+    y = ops.cast(function(x, axis=axis), x.dtype)
+    return ops.flip(y, axis) if reverse else y
+
+
+def cumulative_sum(x, axis, exclusive=False, reverse=False):
+    """The sum of all elements up to each along the axis."""
+    return accumulated(ops.cumsum, 0, x, axis, exclusive, reverse)
+
+
+def cumulative_product(x, axis, exclusive=False, reverse=False):
+    """The product of all elements up to each along the axis."""
+    return accumulated(ops.cumprod, 1, x, axis, exclusive, reverse)
+
+
 def reshape(x, shape):
     """A size of 0 is that of x in the same place."""
     own = ops.cast(ops.convert_to_tensor(ops.shape(x)), shape.dtype)
@@ -135,6 +171,26 @@ def take_slices(x, starts, ends, axes=None, steps=None):
     return x
 
 
+def beside(x, value, axis, block):
+    """A value for each place along the axis of x, or for each block of places, in a shape that goes with x."""
+    if block:
+        return ops.take(value, ops.arange(ops.shape(x)[axis]) // block, axis=axis)
+    places = [1] * len(x.shape)
+    places[axis] = -1
+    return ops.reshape(value, places)
+
+
+def quantize_linear(x, scale, zero_point, dtype, low, high, axis=None, block=0):
+    """x / scale, rounded to the nearest (ties to even), plus the zero point, as an integer from low to high."""
+    zero_point = ops.cast(zero_point, "float64")
+    if axis is not None:
+        scale = beside(x, scale, axis, block)
+        zero_point = beside(x, zero_point, axis, block) if len(zero_point.shape) else zero_point
+    steps = ops.cast(ops.round(x / scale), "float64") + zero_point
+    steps = ops.where(ops.isnan(steps), ops.cast(low, "float64"), steps)
+    return ops.cast(ops.clip(steps, low, high), dtype)
+
+
 def same_pads(x, kernel, strides, dilations, lower=False):
     """The pads, before then after, that let windows cover x; the odd one goes behind, or before."""
     totals = []
@@ -197,6 +253,213 @@ def average_pool(x, kernel, strides, pads, dilations, ceil_mode=False, count_pad
     return total / ops.maximum(places, 1.0)
 
 
+def from_front(indices, size):
+    """Indices of which negative ones counted from the end."""
+    return ops.where(indices < 0, indices + ops.cast(size, indices.dtype), indices)
+
+
+def gather_elements(x, indices, axis=0):
+    """Elements by their indices along one axis; negative ones count from the end."""
+    axis = axis % len(x.shape)
+    kept = [slice(None) if d == axis else slice(size) for d, size in enumerate(ops.shape(indices))]
+    return ops.take_along_axis(x[tuple(kept)], from_front(indices, ops.shape(x)[axis]), axis=axis)
+
+
+def flat_tuples(x, indices, batch_dims=0):
+    """x as rows, and the rows that tuples of indices point to, within each element of a batch."""
+    sizes, depth = ops.shape(x), batch_dims + indices.shape[-1]
+    at = ops.zeros_like(indices[..., 0])
+    for d in range(depth):
+        if d < batch_dims:
+            places = [-1] + [1] * (len(indices.shape) - 2 - d)
+            index = ops.reshape(ops.arange(sizes[d], dtype=indices.dtype), places)
+        else:
+            index = from_front(indices[..., d - batch_dims], sizes[d])
+        at = at * ops.cast(sizes[d], indices.dtype) + index
+    return ops.reshape(x, (math.prod(sizes[:depth]), math.prod(sizes[depth:]))), at
+
+
+def gather_nd(x, indices, batch_dims=0):
+    """Slices by tuples of indices, within each element of a batch."""
+    rows, at = flat_tuples(x, indices, batch_dims)
+    rest = ops.shape(x)[batch_dims + indices.shape[-1]:]
+    return ops.reshape(ops.take(rows, at, axis=0), (*ops.shape(indices)[:-1], *rest))
+
+
+def scatter_nd(x, indices, updates, reduction="none"):
+    """x with slices put in, or added, at tuples of indices."""
+    rows, at = flat_tuples(x, indices)
+    at, updates = ops.reshape(at, (-1, 1)), ops.reshape(updates, (-1, ops.shape(rows)[1]))
+    if reduction == "add":
+        return x + ops.reshape(ops.scatter(at, updates, ops.shape(rows)), ops.shape(x))
+    return ops.reshape(ops.scatter_update(rows, at, updates), ops.shape(x))
+
+
+def scatter_elements(x, indices, updates, axis=0, reduction="none"):
+    """x with updates put in, or added, at their indices along one axis."""
+    axis = axis % len(x.shape)
+    places = []
+    for d, size in enumerate(ops.shape(indices)):
+        along = [-1 if other == d else 1 for other in range(len(x.shape))]
+        line = ops.reshape(ops.arange(size, dtype=indices.dtype), along)
+        places.append(from_front(indices, ops.shape(x)[d]) if d == axis else line + ops.zeros_like(indices))
+    return scatter_nd(x, ops.stack(places, axis=-1), updates, reduction)
+
+
+def top_k(x, k, axis=-1, largest=True):
+    """The k largest or smallest along an axis, and their indices; of those that tie the first."""
+    x = ops.moveaxis(x, axis, -1)
+    indices = ops.top_k(x, k)[1] if largest else ops.argsort(x, axis=-1)[..., :k]
+    values = ops.take_along_axis(x, indices, axis=-1)
+    return ops.moveaxis(values, -1, axis), ops.moveaxis(ops.cast(indices, "int64"), -1, axis)
+
+
+def reverse_sequence(x, lengths, batch_axis=1, time_axis=0):
+    """Each sequence turned round within its length."""
+    time = ops.expand_dims(ops.arange(ops.shape(x)[time_axis], dtype=lengths.dtype), batch_axis)
+    length = ops.expand_dims(lengths, time_axis)
+    at = unsqueeze(ops.where(time < length, length - 1 - time, time), range(2, len(x.shape)))
+    return ops.take_along_axis(x, ops.broadcast_to(at, ops.shape(x)), axis=time_axis)
+
+
+def compress(x, condition, axis=None):
+    """The slices, or the elements, for which the condition holds."""
+    kept = ops.nonzero(condition)[0]
+    return ops.take(ops.reshape(x, (-1,)), kept) if axis is None else ops.take(x, kept, axis=axis)
+
+
+def rearranged(x, blocks, order, shape):
+    """x in other dimensions, those in another order."""
+    return ops.reshape(ops.transpose(ops.reshape(x, blocks), order), shape)
+
+
+def depth_to_space(x, size, depth_first=True):
+    """Channels of blocks as the elements of these blocks."""
+    n, channels, height, width = ops.shape(x)
+    kept = channels // size**2
+    blocks = (n, size, size, kept, height, width) if depth_first else (n, kept, size, size, height, width)
+    order = (0, 3, 4, 1, 5, 2) if depth_first else (0, 1, 4, 2, 5, 3)
+    return rearranged(x, blocks, order, (n, kept, height * size, width * size))
+
+
+def space_to_depth(x, size, depth_first=True):
+    """The elements of blocks as channels."""
+    n, channels, height, width = ops.shape(x)
+    order = (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4)
+    blocks = (n, channels, height // size, size, width // size, size)
+    return rearranged(x, blocks, order, (n, channels * size**2, height // size, width // size))
+
+
+def center_crop_pad(x, shape, axes=None):
+    """Cuts from both sides, or pads with zeros, to these sizes; the odd one is behind."""
+    for axis, size in zip(range(len(x.shape)) if axes is None else axes, shape):
+        missing = size - ops.shape(x)[axis]
+        before = larger_size(missing, 0) // 2 - larger_size(-missing, 0) // 2
+        x = pad(x, [before, missing - before], [axis])
+    return x
+
+
+def max_unpool(x, indices, kernel, strides, pads, shape=None):
+    """Puts what was pooled back to where it was, among zeros."""
+    rank, sizes = len(kernel), ops.shape(x)
+    spatial = [(size - 1) * strides[d] + kernel[d] - pads[d] - pads[d + rank] for d, size in enumerate(sizes[2:])]
+    whole = (*sizes[:2], *spatial)
+    empty = ops.zeros((math.prod(whole),), dtype=x.dtype)
+    placed = ops.scatter_update(empty, ops.reshape(indices, (-1, 1)), ops.reshape(x, (-1,)))
+    y = ops.reshape(placed, whole)
+    return y if shape is None else ops.pad(y, [(0, to - size) for size, to in zip(whole, shape)])
+
+
+def global_max_pool(x):
+    """The largest of each channel; of those that tie the first one has the gradient."""
+    n, *spatial, channels = ops.shape(x)
+    rows = ops.reshape(x, (n, math.prod(spatial), channels))
+    at = ops.expand_dims(ops.argmax(rows, axis=1), 1)
+    return ops.reshape(ops.take_along_axis(rows, at, axis=1), (n, *[1] * len(spatial), channels))
+
+
+def resized_positions(mode, size, new, scale, region):
+    """Where each element of the result lies in a dimension of `size` elements, all of them in float64."""
+    at, wanted = ops.cast(ops.arange(new), "float64"), scale * size
+    if mode == "asymmetric":
+        return at / scale
+    if mode == "align_corners":
+        return at * (size - 1) / ops.where(wanted == 1, 1.0, wanted - 1)
+    if mode == "tf_crop_and_resize":
+        start, end = region
+        length = (end - start) * (size - 1)
+        inside = at * length / ops.where(wanted == 1, 1.0, wanted - 1)
+        return start * (size - 1) + ops.where(wanted == 1, 0.5 * length, inside)
+    halves = (at + 0.5) / scale - 0.5
+    if mode == "half_pixel_symmetric":
+        return size / 2 * (1 - ops.cast(new, "float64") / wanted) + halves
+    return ops.where(ops.equal(new, 1), 0.0, halves) if mode == "pytorch_half_pixel" else halves
+
+
+def resize_filter(distance, mode, a):
+    """The weight of an element at that distance: a triangle, or Keys's cubic of coefficient a."""
+    d = ops.abs(distance)
+    if mode == "linear":
+        return ops.maximum(1 - d, 0.0)
+    far = ops.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0.0)
+    return ops.where(d <= 1, ((a + 2) * d - (a + 3)) * d * d + 1, far)
+
+
+def resize_along(x, axis, at, scale, mode, nearest, a, antialias, exclude_outside):
+    """x with elements at positions `at` along one axis."""
+    last = ops.cast(ops.shape(x)[axis], "float64") - 1
+    if mode == "nearest":
+        rounded = {"floor": ops.floor(at), "ceil": ops.ceil(at), "round_prefer_floor": ops.ceil(at - 0.5),
+                   "round_prefer_ceil": ops.floor(at + 0.5)}[nearest]
+        return ops.take(x, ops.cast(ops.clip(rounded, 0.0, last), "int32"), axis=axis)
+    radius = 1.0 if mode == "linear" else 2.0
+    stretch = ops.maximum(1.0, 1 / scale) if antialias else ops.ones_like(scale)
+    first = ops.floor(-stretch * radius) + 1
+    steps = ops.cast(ops.arange(ops.cast(2 - 2 * first, "int32")), "float64")
+    taps = ops.expand_dims(ops.ceil(at) - 1 + first, 1) + steps
+    weights = resize_filter((taps - ops.expand_dims(at, 1)) / stretch, mode, a)
+    if exclude_outside:
+        weights = ops.where(ops.logical_and(taps >= 0, taps <= last), weights, 0.0)
+    if antialias or exclude_outside:
+        weights = weights / ops.sum(weights, axis=1, keepdims=True)
+    taps, weights = ops.cast(ops.clip(taps, 0.0, last), "int32"), ops.cast(weights, x.dtype)
+    places = [1] * (len(x.shape) + 1)
+    places[axis], places[axis + 1] = ops.shape(weights)
+    return ops.sum(ops.take(x, taps, axis=axis) * ops.reshape(weights, places), axis=axis + 1)
+
+
+def resize(x, scales=None, sizes=None, axes=None, mode="nearest", coordinates="half_pixel",
+           nearest="round_prefer_floor", a=-0.75, antialias=False, exclude_outside=False,
+           policy="stretch", region=None, outside=0.0):
+    """Resizes dimensions by scales or to sizes, with coordinates and weights as ONNX has them."""
+    axes = [axis % len(x.shape) for axis in (range(len(x.shape)) if axes is None else axes)]
+    extents = [ops.cast(ops.shape(x)[axis], "float64") for axis in axes]
+    changed = [True] * len(axes)
+    if sizes is None:
+        changed = [scale != 1 for scale in scales]
+        sizes = [ops.floor(size * scale) for scale, size in zip(scales, extents)]
+        scales = [ops.cast(scale, "float64") for scale in scales]
+    else:
+        changed = [policy != "stretch" or new != x.shape[axis] for new, axis in zip(sizes, axes)]
+        scales = [new / ops.maximum(size, 1.0) for new, size in zip(sizes, extents)]
+        if policy != "stretch":
+            pick = ops.min if policy == "not_larger" else ops.max
+            scales = [pick(ops.stack(scales))] * len(axes)
+            sizes = [ops.floor(scale * size + 0.5) for scale, size in zip(scales, extents)]
+    y, beyond = x if mode == "nearest" or "float" in keras.backend.standardize_dtype(x.dtype) else ops.cast(x, "float64"), None
+    for i, (axis, size, scale, new) in enumerate(zip(axes, extents, scales, sizes)):
+        part = (0.0, 1.0) if region is None else (region[i], region[i + len(axes)])
+        if not changed[i] and part == (0.0, 1.0):
+            continue
+        at = resized_positions(coordinates, size, ops.cast(new, "int32"), scale, part)
+        y = resize_along(y, axis, at, scale, mode, nearest, a, antialias, exclude_outside)
+        if region is not None:
+            places = [-1 if d == axis else 1 for d in range(len(x.shape))]
+            lost = ops.reshape(ops.logical_or(at < 0, at > size - 1), places)
+            beyond = lost if beyond is None else ops.logical_or(beyond, lost)
+    return ops.cast(y if beyond is None else ops.where(beyond, ops.cast(outside, y.dtype), y), x.dtype)
+
+
 def batch_norm(x, scale, bias, mean, variance, epsilon, momentum):
     """Normalizes by the batch's own statistics; also gives the running ones, of biased variance."""
     axes = tuple(range(len(x.shape) - 1))
@@ -208,6 +471,7 @@ def batch_norm(x, scale, bias, mean, variance, epsilon, momentum):
             momentum * variance + (1 - momentum) * batch_variance)
 
 
+@keras.saving.register_keras_serializable()
 class UnbiasedBatchNormalization(layers.BatchNormalization):
     """Its moving variance is n / (n - 1) times that of the batch, as PyTorch has it."""
 
@@ -255,3 +519,23 @@ def dropout(x, ratio, training):
         return x, ops.ones(ops.shape(x), dtype="bool")
     mask = keras.random.uniform(ops.shape(x), dtype=x.dtype) >= ratio
     return ops.where(mask, x / (1 - ratio), 0.0), mask
+
+
+def tensors(layer, path=""):
+    """Variables by the attributes that lead to them: "blocks.0.attn.qkv.kernel"."""
+    if isinstance(layer, keras.Variable):
+        return {path: layer}
+    if isinstance(layer, keras.Sequential):
+        layer = layer.layers
+    if isinstance(layer, (list, tuple)):
+        parts = dict(enumerate(layer))
+    elif isinstance(layer, layers.Layer):
+        is_keras = type(layer).__module__.startswith("keras.")
+        parts = {each.name: each for each in layer.weights} if is_keras else vars(layer)
+    else:
+        parts = layer if isinstance(layer, dict) else {}
+    named = {}
+    for name, part in parts.items():
+        if not str(name).startswith("_"):
+            named |= tensors(part, f"{path}.{name}" if path else str(name))
+    return named

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "emit/job.h"
 #include "emit/keras/dialect.h"
 #include "emit/loss.h"
@@ -15,14 +17,13 @@ def load(folder=HERE):
     keras.config.set_floatx("{1}")
     keras.config.set_dtype_policy("{1}")
     model = {0}()
-    model.build()
-    read(model.tensors(), folder / "weights.safetensors")
+{2}    read(tensors(model), folder / "weights.safetensors")
     return model
 
 
 def save(model, folder=HERE):
     """Writes the weights, for `load` and for `onward import-weights`."""
-    write(model.tensors(), folder / "weights.safetensors")
+    write(tensors(model), folder / "weights.safetensors")
 
 )";
 
@@ -32,8 +33,7 @@ def load(folder=HERE):
 {5}    keras.config.set_floatx("{4}")
     keras.config.set_dtype_policy("{4}")
     model = {0}()
-    model.build()
-    read(model.tensors(), folder / "weights.safetensors")
+{7}    read(tensors(model), folder / "weights.safetensors")
     optimizer = {1}
     optimizer.build(model.trainable_variables)
     read(optimizer_tensors(model, optimizer), folder / "optimizer.safetensors")
@@ -45,25 +45,30 @@ def load(folder=HERE):
 def save(model, optimizer, folder=HERE):
     """Writes weights and optimizer state, for `load` and for `onward import-weights`."""
     mark = {{"save": uuid.uuid4().hex}}  # the two files belong together
-    write(model.tensors(), folder / "weights.safetensors", mark)
+    write(tensors(model), folder / "weights.safetensors", mark)
     write(optimizer_tensors(model, optimizer), folder / "optimizer.safetensors", mark)
 
 
 def optimizer_tensors(model, optimizer):
     """The optimizer's variables by their names in optimizer.safetensors."""
-    tensors = {{"learning_rate": optimizer.learning_rate{3}}}
-    names = {{id(variable): name for name, variable in model.tensors().items()}}
-    for variable, slots in zip(model.trainable_variables, {6}):
-        for slot, value in zip(SLOTS, slots):
-            tensors[f"{{names[id(variable)]}}.{{slot}}"] = value
-    return tensors
+    variables = {{"learning_rate": optimizer.learning_rate{3}}}
+    names = {{id(variable): name for name, variable in tensors(model).items()}}
+    for variable, slots in zip(model.trainable_variables, {6}, strict=False):
+        for slot, value in zip(SLOTS, slots, strict=True):
+            variables[f"{{names[id(variable)]}}.{{slot}}"] = value
+    return variables
 
 )";
 
 constexpr std::string_view kOnTensorFlow =
     R"(    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError("this training goes on by the numbers of Keras on TensorFlow, which rounds them to float32")
+        raise RuntimeError("{}")
 )";
+
+constexpr std::string_view kRounded =
+    "this training goes on by the numbers of Keras on TensorFlow, which rounds them to float32";
+constexpr std::string_view kThrough =
+    "the loss reads what the model's last activation does, which Keras finds on TensorFlow alone";
 
 constexpr std::string_view kReadAndWrite = R"(
 def read(variables, file):
@@ -85,21 +90,76 @@ std::string floatx(const SourceParts& parts) {
   return python_dtype(parts.module->context().main_float);
 }
 
+/// "keras.Input((3, 32, 32), name=\"image\")".
+std::string symbolic_input(const Value* input, DType main_float) {
+  const Shape& shape = *input->type.shape;
+  std::vector<std::string> sizes;
+  for (const Dim& dim : shape) sizes.push_back(dim.value ? std::to_string(*dim.value) : "None");
+  const bool is_batch = !shape.empty() && !shape[0].value;
+  if (is_batch) sizes.erase(sizes.begin());
+  const DType dtype = input->type.dtype;
+  return fmt::format("keras.Input({}{}{}, name={})",
+                     is_batch ? "" : "batch_shape=", python_tuple(sizes),
+                     dtype == main_float ? "" : fmt::format(", dtype=\"{}\"", python_dtype(dtype)),
+                     python_string(identifier(input->name())));
+}
+
+/// Lines that build all layers: by a call, or one by one where the model does not say what it
+/// takes.
+std::string built_layers(const SourceParts& parts) {
+  const auto inputs = real_inputs(*parts.graph);
+  const auto& layers = parts.module->layers();
+  if (std::ranges::all_of(layers, [](const Layer& layer) { return layer.tensors.empty(); })) {
+    return "";
+  }
+  SourceContext& context = parts.module->context();
+  if (!inputs.empty() && std::ranges::all_of(layers, &Layer::is_built_by_call) &&
+      std::ranges::all_of(inputs, [](const Value* each) { return each->type.shape.has_value(); })) {
+    std::vector<std::string> texts;
+    for (const Value* input : inputs) texts.push_back(symbolic_input(input, context.main_float));
+    const std::string all = fmt::format("{}", fmt::join(texts, ", "));
+    return fmt::format("    model({})  # builds its layers\n",
+                       texts.size() == 1 ? all : fmt::format("[{}]", all));
+  }
+  const Body body(context, "");
+  std::string lines;
+  for (const Layer& layer : layers) {
+    if (layer.build_shape.empty()) continue;
+    lines +=
+        fmt::format("    {}.build({})\n", body.attribute(layer.path, "model"), layer.build_shape);
+  }
+  return lines;
+}
+
+/// Raises an error where the training needs TensorFlow.
+std::string backend_check(const Job& job, const OptimizerText& optimizer) {
+  if (optimizer.only_on_tensorflow) return fmt::format(kOnTensorFlow, kRounded);
+  return looks_through(job) ? fmt::format(kOnTensorFlow, kThrough) : "";
+}
+
 }  // namespace
 
 std::string load_and_save(const SourceParts& parts, const std::string& name) {
-  return fmt::format(kLoadAndSave, name, floatx(parts)) + fmt::format(kReadAndWrite, "", "");
+  parts.module->context().helpers.emplace("tensors");
+  return fmt::format(kLoadAndSave, name, floatx(parts), built_layers(parts)) +
+         fmt::format(kReadAndWrite, "", "");
 }
 
 std::string load_and_save_job(const SourceParts& parts, const std::string& name,
                               const LossText& loss, const OptimizerText& optimizer) {
   parts.module->context().modules.emplace("uuid");
+  parts.module->context().helpers.emplace("tensors");
   const Job& job = *parts.job;
-  const std::string rate = python_float(job.learning_rate.value.number(0));
+  const double exact = job.learning_rate.value.number(0);
+  const auto rounded = static_cast<float>(exact);
+  // Keras has it in the model's type, so that 0.1 is enough for the float32 of it.
+  const bool is_float32 =
+      parts.module->context().main_float == DType::f32 && static_cast<double>(rounded) == exact;
+  const std::string rate = is_float32 ? python_float(rounded, DType::f32) : python_float(exact);
   const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor), rate);
   return fmt::format(kLoadAndSaveJob, name, constructor, loss.expression,
                      job.step ? ", \"step\": optimizer.iterations" : "", floatx(parts),
-                     optimizer.only_on_tensorflow ? kOnTensorFlow : "", optimizer.slot_variables) +
+                     backend_check(job, optimizer), optimizer.slot_variables, built_layers(parts)) +
          fmt::format(kReadAndWrite, ", mark", ", metadata=mark");
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 // Keras gives a plain function labels and predictions that it has brought to the same rank; a Loss
 // gets them as they are.
-constexpr std::string_view kLoss = R"(class Loss(keras.losses.Loss):
+constexpr std::string_view kLoss = R"(@keras.saving.register_keras_serializable()
+class Loss(keras.losses.Loss):
     def call(self, {}):
 {}        return {}
 )";
@@ -50,6 +51,29 @@ bool class_reads(const LossDef& loss, const Value* prediction) {
   return !loss.reads_logits() || !looks_through(prediction);
 }
 
+bool is_reshape(const Value* value, const Value* of, const std::vector<int64_t>& to) {
+  const Node* node = value ? value->producer() : nullptr;
+  const Tensor* shape = node && node->op == "Reshape" ? node->input(1)->tensor() : nullptr;
+  return shape && node->input(0) == of && shape->integers() == to;
+}
+
+/// Whether it is the mean cross entropy of classes that are in the last dimension, as Keras has it:
+/// rows of logits, and a label for each.
+bool is_of_rows(const Job& job) {
+  const Node* node = job.loss_value ? job.loss_value->producer() : nullptr;
+  const Value *prediction = job.predictions_in_step[0], *label = job.labels[0];
+  const auto dimensions = rank(prediction);
+  if (!node || !node->domain.empty() || node->op != "SoftmaxCrossEntropyLoss" || node->input(2) ||
+      node->attribute("ignore_index") || node->string_or("reduction", "mean") != "mean" ||
+      !dimensions || *dimensions < 2 || looks_through(prediction)) {
+    return false;
+  }
+  const auto classes = prediction->type.shape->back().value;
+  return rank(label) == *dimensions - 1 && classes && *classes > 1 &&
+         is_reshape(node->input(0), prediction, {-1, *classes}) &&
+         is_reshape(node->input(1), label, {-1});
+}
+
 }  // namespace
 
 std::string cross_entropy(const Call& c) {
@@ -65,13 +89,36 @@ std::string nll_loss(const Call& c) {
                      loss_options(c));
 }
 
+bool looks_through(const Job& job) {
+  // Keras's sum is that of means over the last dimension, and it counts other labels.
+  const bool plain = job.loss && job.reduction == Reduction::mean && !job.ignore_index;
+  if (!plain || !job.loss->reads_logits() || job.predictions.size() != 1) return false;
+  const Value* read = job.predictions[0];
+  const auto outputs = read->graph().outputs();
+  const Node* last = outputs.size() == 1 ? outputs[0]->producer() : nullptr;
+  const auto dimensions = rank(read);
+  if (!last || !last->domain.empty() || last->input(0) != read || !dimensions ||
+      outputs[0]->type.dtype != read->type.dtype) {
+    return false;
+  }
+  if (job.loss->label == Label::like_prediction) return last->op == "Sigmoid";
+  const int64_t axis = last->int_or("axis", -1);
+  const auto classes = (*read->type.shape)[static_cast<size_t>(*dimensions) - 1].value;
+  // A single class would be taken for no dimension.
+  return last->op == "Softmax" && *dimensions == 2 && (axis == -1 || axis == 1) && classes &&
+         *classes > 1;
+}
+
 LossText loss(const Job& job, SourceContext& context) {
   if (job.predictions.size() != 1 || job.labels.size() != 1) {
     throw Error(fmt::format(
         "a loss of Keras reads one prediction and one label, this one {} and {}; torch takes it",
         job.predictions.size(), job.labels.size()));
   }
-  // Keras's sum is that of means over the last dimension, and it counts other labels.
+  if (is_of_rows(job)) {
+    return {{}, "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"};
+  }
+  if (looks_through(job)) return {{}, fmt::format("keras.losses.{}()", job.loss->keras.name)};
   const bool plain = job.loss && job.reduction == Reduction::mean && !job.ignore_index;
   if (!plain || !class_reads(*job.loss, job.predictions[0])) return written(job, context);
   return {{}, fmt::format("keras.losses.{}({})", job.loss->keras.name, job.loss->keras.arguments)};

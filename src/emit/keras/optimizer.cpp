@@ -38,6 +38,7 @@ bool reads_rows(const Job& job) {
 
 constexpr std::string_view kSummed = R"(
 
+@keras.saving.register_keras_serializable()
 class Summed{0}(keras.optimizers.{0}):
     """Sums the gradients of a row that was read several times before it squares them."""
 
@@ -73,6 +74,7 @@ OptimizerText built_in(const Job& job) {
 
 constexpr std::string_view kClass = R"(
 
+@keras.saving.register_keras_serializable()
 class {0}(keras.optimizers.Optimizer):
     """{1} in the formula of {2}{3}."""
 
@@ -89,7 +91,7 @@ class {0}(keras.optimizers.Optimizer):
         t = ops.cast(self.iterations, variable.dtype)
         new = update(ops.convert_to_tensor(variable), {4},
                      *(ops.convert_to_tensor(slot) for slot in slots), lr, t)
-        for target, value in zip((variable, *slots), new):
+        for target, value in zip((variable, *slots), new, strict=True):
             self.assign(target, value)
 )";
 

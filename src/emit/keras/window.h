@@ -11,8 +11,8 @@ namespace onward::emit {
 /// "[:, ::2, ::3]" picks those that count. Empty elsewhere.
 std::string keras_picked_places(const WindowFacts& w);
 
-/// Whether Keras's padding="same" puts exactly these pads.
-bool keras_says_same(const WindowFacts& w);
+/// Whether Keras's padding="same" puts exactly these pads around an image.
+bool keras_says_same(const WindowFacts& w, const Value* image);
 
 /// The first input, channels last, with its pads put around it, by zeros or by `value`
 /// ("float(\"-inf\")").

@@ -35,8 +35,28 @@ std::string gemm(const Call& c) {
   return emit::gemm(c, c.np() + ".transpose({})", c.np() + ".matmul({}, {})");
 }
 
+std::string is_inf(const Call& c) {
+  const bool negative = c.int_attribute("detect_negative", 1) != 0;
+  const bool positive = c.int_attribute("detect_positive", 1) != 0;
+  if (negative && positive) return fmt::format("{}.isinf({})", c.np(), c.in(0));
+  if (!negative && !positive) {
+    return fmt::format("{}.zeros_like({}, dtype={})", c.np(), c.in(0),
+                       c.dtype_name(DType::boolean));
+  }
+  return fmt::format("{}.equal({}, float(\"{}inf\"))", c.np(), c.in(0), positive ? "" : "-");
+}
+
 std::string max(const Call& c) { return extremum(c, {c.np() + ".maximum", false, "largest"}); }
 std::string min(const Call& c) { return extremum(c, {c.np() + ".minimum", false, "smallest"}); }
+
+// The remainder has the sign of the divisor; C's has that of the dividend.
+std::string mod(const Call& c) {
+  const std::string pattern = c.int_attribute("fmod", 0) == 0
+                                  ? "{2}.mod({0}, {1})"
+                                  : "{2}.where({0} < 0, -{2}.mod(-{0}, {2}.abs({1})), "
+                                    "{2}.mod({0}, {2}.abs({1})))";
+  return fmt::format(fmt::runtime(pattern), c.in(0), c.in(1), c.np());
+}
 
 // The result has the base's type, whatever the exponent's is.
 std::string pow(const Call& c) {

@@ -53,6 +53,11 @@ std::string reshape(const Call& c) {
   return fmt::format("{}({}, {})", c.function("reshape"), x, c.in(1));
 }
 
+std::string size(const Call& c) {
+  return fmt::format(fmt::runtime(c.dialect().cast), fmt::format("{}.size({})", c.np(), c.in(0)),
+                     c.dtype_name(DType::i64));
+}
+
 std::string squeeze(const Call& c) {
   if (!c.has(1)) return fmt::format("{}.squeeze({})", c.np(), c.in(0));
   const std::string axes = c.ints(1);
@@ -64,6 +69,10 @@ std::string squeeze(const Call& c) {
     return fmt::format("{}.squeeze({}, axis={})", c.np(), c.in(0), c.known(1)->front());
   }
   return fmt::format("{}.squeeze({}, axis={})", c.np(), c.in(0), axes);
+}
+
+std::string tile(const Call& c) {
+  return fmt::format("{}.tile({}, {})", c.np(), c.in(0), c.ints(1));
 }
 
 std::string transpose(const Call& c) {

@@ -18,9 +18,12 @@ std::string clip(const Call&);
 std::string div(const Call&);
 std::string gelu(const Call&);
 std::string gemm(const Call&);
+std::string is_inf(const Call&);
 std::string max(const Call&);
 std::string min(const Call&);
+std::string mod(const Call&);
 std::string pow(const Call&);
+std::string selu(const Call&);
 std::string where(const Call&);
 
 // shape.cpp
@@ -31,6 +34,7 @@ std::string range(const Call&);
 std::string reshape(const Call&);
 std::string shape(const Call&);
 std::string squeeze(const Call&);
+std::string tile(const Call&);
 std::string transpose(const Call&);
 std::string unsqueeze(const Call&);
 
@@ -39,9 +43,19 @@ std::string gather(const Call&);
 std::string pad(const Call&);
 std::string split(const Call&);
 
+// matrix.cpp
+std::string einsum(const Call&);
+std::string eye_like(const Call&);
+std::string trilu(const Call&);
+
 // reduction.cpp
+std::string arg_max(const Call&);
+std::string arg_min(const Call&);
+std::string reduce_log_sum_exp(const Call&);
 std::string reduce_max(const Call&);
 std::string reduce_mean(const Call&);
+std::string reduce_min(const Call&);
+std::string reduce_prod(const Call&);
 std::string reduce_sum(const Call&);
 
 // conv.cpp
@@ -51,11 +65,30 @@ std::string conv_transpose(const Call&);
 // pool.cpp
 std::string average_pool(const Call&);
 std::string global_average_pool(const Call&);
+std::string global_max_pool(const Call&);
 std::string max_pool(const Call&);
+
+// image.cpp
+std::string depth_to_space(const Call&);
+std::string non_max_suppression(const Call&);
+std::string space_to_depth(const Call&);
+std::string unique(const Call&);
+
+// resize.cpp
+std::string resize(const Call&);
 
 // normalization.cpp
 std::string batch_norm(const Call&);
+std::string group_norm(const Call&);
+std::string instance_norm(const Call&);
 std::string layer_norm(const Call&);
+std::string lrn(const Call&);
+std::string_view refuse_even_size(const Node&);
+
+// attention.cpp
+std::string attention(const Call&);
+/// Why a node is not what PyTorch's function computes.
+std::string_view refuse_attention(const Node& node);
 
 // loss.cpp
 std::string cross_entropy(const Call&);

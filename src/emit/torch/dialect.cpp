@@ -52,6 +52,8 @@ const Dialect& dialect() {
       .constant = "torch.tensor({}, dtype={})",
       .numbers = "{}.tolist()",
       .number = "{}.item()",
+      .size = "{}.shape[{}]",
+      .size_tensor = "torch.tensor({}, dtype={})",
       .imports = kImports,
       .names = "HERE SLOTS count_step load loss_function save update write",
       .reserved_attributes = kReservedAttributes,

@@ -6,8 +6,8 @@ namespace onward::emit {
 
 // layers.cpp
 Layer torch_layer(const Pattern& pattern, const TrainingFacts& training, SourceContext& context);
-std::optional<std::string> torch_plain_layer(const Node& node, std::string_view kind,
-                                             SourceContext& context);
+std::optional<Layer> torch_plain_layer(const Node& node, std::string_view kind,
+                                       SourceContext& context);
 // classes.cpp
 std::string torch_classes(const SourceParts& parts, const std::string& name);
 

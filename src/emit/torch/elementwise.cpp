@@ -40,14 +40,38 @@ std::string gelu(const Call& c) {
 
 std::string gemm(const Call& c) { return emit::gemm(c, "{}.T", "{} @ {}"); }
 
+std::string is_inf(const Call& c) {
+  const bool negative = c.int_attribute("detect_negative", 1) != 0;
+  const bool positive = c.int_attribute("detect_positive", 1) != 0;
+  if (!negative && !positive) return fmt::format("torch.zeros_like({}, dtype=torch.bool)", c.in(0));
+  const std::string_view sign = negative && positive ? "" : positive ? "pos" : "neg";
+  return fmt::format("torch.is{}inf({})", sign, c.in(0));
+}
+
 std::string max(const Call& c) { return extremum(c, {"torch.maximum", true, "largest"}); }
 std::string min(const Call& c) { return extremum(c, {"torch.minimum", true, "smallest"}); }
+
+// Python's remainder, or C's.
+std::string mod(const Call& c) {
+  return fmt::format("torch.{}({}, {})", c.int_attribute("fmod", 0) != 0 ? "fmod" : "remainder",
+                     c.in(0), c.operand(1));
+}
 
 // The result has the base's type, whatever the exponent's is.
 std::string pow(const Call& c) {
   const std::string power = fmt::format("torch.pow({}, {})", c.operand(0), c.operand(1));
   const bool keeps = c.dtype(0) == c.dtype(1) || (!is_whole(c.dtype(0)) && is_whole(c.dtype(1)));
   return keeps ? power : fmt::format("{}.to({})", power, c.dtype_name(c.dtype(0)));
+}
+
+// PyTorch's own has the numbers of the paper, which the defaults are in float32.
+std::string selu(const Call& c) {
+  const bool is_default = !c.node().attribute("alpha") && !c.node().attribute("gamma");
+  if (is_default && c.dtype(0) != DType::f64) {
+    return fmt::format("{}.selu({})", c.module("F"), c.in(0));
+  }
+  return fmt::format("{} * {}.elu({}, {})", c.float_attribute("gamma", 1.05070102F), c.module("F"),
+                     c.in(0), c.float_attribute("alpha", 1.67326319F));
 }
 
 std::string where(const Call& c) { return chosen(c, "torch.where"); }

@@ -151,8 +151,8 @@ constexpr FunctionModule kModules[] = {
 
 }  // namespace
 
-std::optional<std::string> torch_plain_layer(const Node& node, std::string_view kind,
-                                             SourceContext& context) {
+std::optional<Layer> torch_plain_layer(const Node& node, std::string_view kind,
+                                       SourceContext& context) {
   const CallRow* row = find_call(*context.dialect, node);
   if (!row || !row->cell.gap.empty()) return std::nullopt;
   // What the call would be, with its first input as a mark.
@@ -170,7 +170,7 @@ std::optional<std::string> torch_plain_layer(const Node& node, std::string_view 
   if (kind == "AdaptiveAvgPool2d" &&
       (text == fmt::format("torch.mean({}, dim=(-1, -2), keepdim=True)", x) ||
        text == fmt::format("torch.mean({}, dim=(2, 3), keepdim=True)", x))) {
-    return "nn.AdaptiveAvgPool2d(1)";
+    return Layer{.path = {}, .constructor = "nn.AdaptiveAvgPool2d(1)"};
   }
   for (const auto& [function, module] : kModules) {
     const std::string begin = fmt::format("{}({}", function, x);
@@ -180,7 +180,7 @@ std::optional<std::string> torch_plain_layer(const Node& node, std::string_view 
     }
     std::string arguments = text.substr(begin.size());
     if (arguments.starts_with(", ")) arguments.erase(0, 2);
-    return fmt::format("nn.{}({}", module, arguments);
+    return Layer{.path = {}, .constructor = fmt::format("nn.{}({}", module, arguments)};
   }
   return std::nullopt;
 }
@@ -201,6 +201,7 @@ Layer torch_layer(const Pattern& p, const TrainingFacts& training, SourceContext
       return {.path = {},
               .constructor = fmt::format("nn.Dropout({})", python_float(p.ratio)),
               .follows = true};
+    case Kind::global_pool:
     case Kind::plain:
       break;
   }

@@ -27,6 +27,28 @@ std::string batch_norm(const Call& c) {
                      c.in(4), c.in(1), c.in(2), c.float_attribute("epsilon", 1e-5F));
 }
 
+std::string group_norm(const Call& c) {
+  return fmt::format("{}.group_norm({}, {}, {}, {}, eps={})", c.module("F"), c.in(0),
+                     c.int_attribute("num_groups", 1), c.in(1), c.in(2),
+                     c.float_attribute("epsilon", 1e-5F));
+}
+
+// A channel is a group of its own; PyTorch's own function takes no single elements.
+std::string instance_norm(const Call& c) {
+  return fmt::format("{0}.group_norm({1}, {1}.shape[1], {2}, {3}, eps={4})", c.module("F"), c.in(0),
+                     c.in(1), c.in(2), c.float_attribute("epsilon", 1e-5F));
+}
+
+std::string lrn(const Call& c) {
+  return fmt::format("{}.local_response_norm({}, {}, alpha={}, beta={}, k={})", c.module("F"),
+                     c.in(0), c.int_attribute("size", 1), c.float_attribute("alpha", 1e-4F),
+                     c.float_attribute("beta", 0.75F), c.float_attribute("bias", 1));
+}
+
+std::string_view refuse_even_size(const Node& node) {
+  return node.int_or("size", 1) % 2 == 0 ? "PyTorch has one neighbour more on the other side" : "";
+}
+
 std::string layer_norm(const Call& c) {
   const int64_t first = first_axis(c);
   const std::string x = c.in(0), epsilon = c.float_attribute("epsilon", 1e-5F);

@@ -2,6 +2,7 @@
 
 #include "emit/torch/calls.h"
 #include "emit/torch/window.h"
+#include "onward/error.h"
 
 namespace onward::emit::torch {
 namespace {
@@ -53,6 +54,14 @@ std::string global_average_pool(const Call& c) {
     return fmt::format("{}.adaptive_avg_pool{}d({}, 1)", c.module("F"), spatial, c.in(0));
   }
   return fmt::format("torch.mean({0}, dim=tuple(range(2, {0}.ndim)), keepdim=True)", c.in(0));
+}
+
+std::string global_max_pool(const Call& c) {
+  const size_t spatial = c.rank(0) - 2;
+  if (spatial >= 1 && spatial <= 3) {
+    return fmt::format("{}.adaptive_max_pool{}d({}, 1)", c.module("F"), spatial, c.in(0));
+  }
+  throw Error("PyTorch pools 1 to 3 dimensions");
 }
 
 }  // namespace onward::emit::torch

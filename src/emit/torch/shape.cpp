@@ -5,30 +5,9 @@
 
 #include "emit/node_facts.h"
 #include "emit/torch/calls.h"
-#include "onward/error.h"
 
 namespace onward::emit::torch {
 namespace {
-
-/// Whether dimension `axis` of x and of the result are said to be the same.
-bool keeps(const Call& c, size_t axis) {
-  const auto &from = c.value(0)->type.shape, &to = c.node().output(0)->type.shape;
-  if (!from || !to || axis >= from->size() || axis >= to->size()) return false;
-  return (*from)[axis] == (*to)[axis] && ((*from)[axis].value || !(*from)[axis].symbol.empty());
-}
-
-/// The sizes of a Reshape that those of tensors make. Where a zero stands for a size of x, one that
-/// turns out to be zero must be that size anyway.
-std::optional<std::vector<std::string>> sizes_of_reshape(const Call& c) {
-  auto sizes = c.size_texts(1);
-  if (!sizes || sizes->empty()) return std::nullopt;
-  if (c.int_attribute("allowzero", 0) != 0) return sizes;
-  for (size_t i = 0; i < sizes->size(); ++i) {
-    const bool is_number = (*sizes)[i].find_first_not_of("-0123456789") == std::string::npos;
-    if (!(is_number && (*sizes)[i] != "0") && !keeps(c, i)) return std::nullopt;
-  }
-  return sizes;
-}
 
 /// The dimension from which on a Reshape makes one of all; nothing where it does something else.
 std::optional<size_t> flattened_from(const Call& c) {
@@ -36,7 +15,7 @@ std::optional<size_t> flattened_from(const Call& c) {
   if (!from || !to || to->size() < 2 || from->size() <= to->size()) return std::nullopt;
   const size_t last = to->size() - 1;
   for (size_t i = 0; i < last; ++i) {
-    if (!keeps(c, i)) return std::nullopt;
+    if (!keeps_size(c, i)) return std::nullopt;
   }
   const auto rest = element_count(Shape(from->begin() + static_cast<int64_t>(last), from->end()));
   return rest && *rest > 0 && rest == (*to)[last].value ? std::optional(last) : std::nullopt;
@@ -74,16 +53,6 @@ std::optional<std::pair<size_t, size_t>> swapped(std::span<const int64_t> permut
   return std::pair(moved[0], moved[1]);
 }
 
-/// The size up to which a Range counts from 0; others may be empty where frameworks refuse them.
-std::string counted(const Call& c) {
-  const auto start = c.known(0), step = c.known(2);
-  if (c.result_dtype() != DType::i64 || start != std::vector<int64_t>{0} ||
-      step != std::vector<int64_t>{1} || !c.size_texts(1)) {
-    throw Error("a range is exported from 0 up to the size of a dimension, and no other yet");
-  }
-  return c.size_texts(1)->at(0);
-}
-
 }  // namespace
 
 std::string constant_of_shape(const Call& c) {
@@ -108,7 +77,7 @@ std::string flatten(const Call& c) {
                      c.module("math"));
 }
 
-std::string range(const Call& c) { return fmt::format("torch.arange({})", counted(c)); }
+std::string range(const Call& c) { return fmt::format("torch.arange({})", counted_size(c)); }
 
 std::string reshape(const Call& c) {
   const std::string x = c.in(0);
@@ -136,6 +105,8 @@ std::string squeeze(const Call& c) {
   if (axes && axes->size() == 1) return fmt::format("{}.squeeze({})", c.in(0), axes->front());
   return fmt::format("{}.squeeze(tuple({}))", c.in(0), c.ints(1));
 }
+
+std::string tile(const Call& c) { return fmt::format("torch.tile({}, {})", c.in(0), c.ints(1)); }
 
 std::string transpose(const Call& c) {
   const auto permutation = c.ints_attribute("perm");

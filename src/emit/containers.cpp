@@ -1,4 +1,4 @@
-#include "emit/torch/containers.h"
+#include "emit/containers.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,9 @@ namespace {
 constexpr size_t kMaxListWidth = 84;  // of a line, without its indentation
 
 /// "[Block() for _ in range(3)]" where all are the same and there are several, else nothing.
-std::string repeated(const std::vector<std::string>& modules) {
+std::string repeated(const ContainerWords& words, const std::vector<std::string>& modules) {
   const bool same = std::ranges::count(modules, modules.front()) == std::ssize(modules);
-  // Functions like nn.ReLU() read better one by one.
-  if (!same || modules.size() < 2 || modules.front().starts_with("nn.")) return "";
+  if (!same || modules.size() < 2 || modules.front().starts_with(words.layers)) return "";
   return fmt::format("{} for _ in range({})", modules.front(), modules.size());
 }
 
@@ -34,13 +33,20 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string sequential_text(const std::vector<std::string>& modules) {
-  if (const std::string all = repeated(modules); !all.empty() && modules.size() > 2) {
-    return fmt::format("nn.Sequential(*[{}])", all);
+std::string chain_text(const ContainerWords& words, const std::vector<std::string>& modules) {
+  if (const std::string all = repeated(words, modules); !all.empty() && modules.size() > 2) {
+    return fmt::format(fmt::runtime(words.chain_all), all);
   }
-  const std::string line = fmt::format("nn.Sequential({})", fmt::join(modules, ", "));
-  if (plain_sizes(line).size() <= kMaxListWidth) return line;
-  return fmt::format("nn.Sequential(\n    {},\n)", fmt::join(modules, ",\n    "));
+  const std::string line =
+      fmt::format("{}{}{}", words.chain_open, fmt::join(modules, ", "), words.chain_close);
+  if (plain_sizes(line).size() <= kMaxListWidth && line.find('\n') == std::string::npos) {
+    return line;
+  }
+  std::string text(words.chain_open);
+  for (const std::string& module : modules) {
+    for (const std::string& part : lines_of(module + ",")) text += "\n    " + part;
+  }
+  return text.append("\n").append(words.chain_close);
 }
 
 Containers::Tree& Containers::Tree::child(const std::string& part) {
@@ -70,7 +76,7 @@ std::vector<std::string> Containers::names() const {
 
 /// The lines of what makes a module or a container.
 std::vector<std::string> Containers::texts(const Tree& tree, const std::string& path,
-                                           const std::set<std::string>& lists) {
+                                           const std::set<std::string>& lists) const {
   if (!tree.constructor.empty()) return lines_of(tree.constructor);
   const bool is_list = lists.contains(path);
   std::vector<std::vector<std::string>> children;
@@ -78,22 +84,22 @@ std::vector<std::string> Containers::texts(const Tree& tree, const std::string& 
     auto lines = texts(child, path + "." + child.name, lists);
     if (is_list) {
       const size_t index = std::stoul(child.name);
-      if (children.size() <= index) children.resize(index + 1, {"nn.Identity()"});
+      if (children.size() <= index) children.resize(index + 1, {std::string(words_.identity)});
       children[index] = std::move(lines);
     } else {
       lines[0] = fmt::format("\"{}\": {}", child.name, lines[0]);
       children.push_back(std::move(lines));
     }
   }
-  if (children.empty()) return {is_list ? "nn.ModuleList()" : "nn.ModuleDict()"};
+  if (children.empty()) return {std::string(is_list ? words_.no_list : words_.no_dict)};
   std::vector<std::string> singles;
   for (const auto& lines : children) {
     if (lines.size() == 1) singles.push_back(lines[0]);
   }
-  const std::string open = is_list ? "nn.ModuleList([" : "nn.ModuleDict({";
-  const std::string close = is_list ? "])" : "})";
+  const std::string open(is_list ? words_.list_open : words_.dict_open);
+  const std::string close(is_list ? words_.list_close : words_.dict_close);
   if (singles.size() == children.size()) {
-    std::string all = is_list ? repeated(singles) : "";
+    std::string all = is_list ? repeated(words_, singles) : "";
     if (all.empty()) all = fmt::format("{}", fmt::join(singles, ", "));
     if (plain_sizes(open + all + close).size() <= kMaxListWidth) return {open + all + close};
   }
@@ -111,8 +117,8 @@ std::vector<std::string> Containers::lines(const std::string& scope,
   std::vector<std::string> lines;
   for (const Tree& child : root_.children) {
     auto made = texts(child, scope.empty() ? child.name : scope + "." + child.name, lists);
-    if (is_number(child.name)) {
-      made[0] = fmt::format("self.add_module(\"{}\", {}", child.name, made[0]);
+    if (is_number(child.name) && !words_.numbered.empty()) {
+      made[0] = fmt::format(fmt::runtime(words_.numbered), child.name, made[0]);
       made.back() += ")";
     } else {
       made[0] = fmt::format("self.{} = {}", child.name, made[0]);
