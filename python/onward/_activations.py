@@ -21,6 +21,9 @@ class Activation:
 
 ACTIVATIONS = (
     Activation("Abs", torch="abs", operation="numpy.Absolute", kinks=(0,)),
+    Activation("Cos", torch="cos", operation="numpy.Cos"),
+    # Keras's own takes its alpha in the precision of the tensors.
+    Activation("Elu", torch="elu", module="ELU", kinks=(0,)),
     Activation("Erf", torch="erf", operation="math.Erf"),
     Activation("Exp", torch="exp", keras="exponential", operation="numpy.Exp"),
     Activation("Gelu", torch="gelu", module="GELU"),
@@ -28,12 +31,15 @@ ACTIVATIONS = (
     Activation("LeakyRelu", torch="leaky_relu", module="LeakyReLU", keras="leaky_relu", layer="LeakyReLU",
                operation="nn.LeakyRelu", settings=(("negative_slope", "alpha"),), kinks=(0,)),
     Activation("Log", torch="log", operation="numpy.Log"),
+    Activation("Mish", torch="mish", module="Mish", keras="mish"),
     Activation("Neg", torch="neg", operation="numpy.Negative"),
     Activation("Reciprocal", torch="reciprocal", operation="numpy.Reciprocal"),
     Activation("Relu", torch="relu", module="ReLU", keras="relu", operation="nn.Relu", kinks=(0,)),
     Activation("Sigmoid", torch="sigmoid", module="Sigmoid", keras="sigmoid", operation="nn.Sigmoid"),
+    Activation("Sin", torch="sin", operation="numpy.Sin"),
     # PyTorch's own is the operand above a threshold.
     Activation("Softplus", keras="softplus", operation="nn.Softplus"),
+    Activation("Softsign", module="Softsign", keras="softsign", operation="nn.Softsign"),
     Activation("Sqrt", torch="sqrt", operation="numpy.Sqrt"),
     Activation("Tanh", torch="tanh", module="Tanh", keras="tanh", operation="numpy.Tanh"),
 )

@@ -51,6 +51,14 @@ def _gelu(g, x, name):
     return g.node("Mul", [half, g.node("Add", [curve, g.constant(1, "one")], f"{name}_gate")], name)
 
 
+def activate_gelu(g, x, name, approximate):
+    if not approximate:
+        return _gelu(g, x, name)
+    if g.dtype != "float32":
+        raise onward.Error(f"gelu '{name}' with approximate=True can't be exported in {g.dtype}")
+    return g.node("Gelu", [x], name, approximate="tanh")
+
+
 def elu(g, x, name, alpha=1.0):
     """x above 0, alpha (exp(x) - 1) below, where no large x overflows; its derivative is alpha at 0."""
     zero = g.constant(0, "zero")

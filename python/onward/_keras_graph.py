@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 import onward
 
 OPSET, IR_VERSION = 20, 9  # what Gelu needs, and the oldest format that has it
+CALLERS_IR_VERSION = 10  # the oldest format whose nodes can tell who called them
 TYPES = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE, "int32": onnx.TensorProto.INT32,
          "int64": onnx.TensorProto.INT64, "uint8": onnx.TensorProto.UINT8, "int8": onnx.TensorProto.INT8,
          "int16": onnx.TensorProto.INT16, "uint16": onnx.TensorProto.UINT16, "bool": onnx.TensorProto.BOOL}
@@ -59,6 +60,9 @@ class Graph:
         self._names = set()
         self.names: Any = None  # once the inputs have theirs
         self.all_norms_frozen = False
+        self.variable_names = {}  # by their identity, where they are not called by their paths
+        self.callers = []  # paths and classes of the layers whose nodes follow, where these are told
+        self.shapes = {}  # of values that are told, by their names
 
     def fresh(self, wanted):
         name, number = wanted, 2
@@ -99,7 +103,15 @@ class Graph:
         name = self.fresh(wanted)
         attributes = {key: value for key, value in attributes.items() if value is not None}
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+        self._tell_callers(self.nodes[-1])
         return name
+
+    def _tell_callers(self, node):
+        """Which layers a node was called by, from the model on, for source that is made of it."""
+        if self.callers:
+            paths, kinds = zip(*self.callers, (node.name, node.op_type), strict=True)
+            helper.set_metadata_props(node, {"onward.name_scopes": str(list(paths)),
+                                             "onward.class_hierarchy": str(list(kinds))})
 
     def constant(self, values, wanted, dtype=None):
         """An initializer that is no variable; equal ones of a name are one."""
@@ -113,10 +125,22 @@ class Graph:
     def parameter(self, variable, to_onnx=None):
         """A variable of Keras as an initializer; the same one where several layers share it."""
         if id(variable) not in self.parameters:
-            parameter = Parameter(variable, self.fresh(variable.path), to_onnx)
+            name = self.variable_names.get(id(variable), variable.path)
+            parameter = Parameter(variable, self.fresh(name), to_onnx)
             self.parameters[id(variable)] = parameter
             self.initializers.append(numpy_helper.from_array(parameter.array(variable.numpy()), parameter.name))
         return self.parameters[id(variable)].name
+
+    def nodes_of(self, op, inputs, wanted, **attributes):
+        """The names of several results."""
+        names = [self.fresh(each) for each in wanted]
+        self.nodes.append(helper.make_node(op, inputs, names, name=names[0], **attributes))
+        self._tell_callers(self.nodes[-1])
+        return names
+
+    def array(self, values, wanted):
+        """An array that is no variable."""
+        return Tensor(values.shape, str(values.dtype), plain=self.constant(values, wanted, values.dtype))
 
     def plain(self, tensor):
         """The name in Keras's order of dimensions."""
@@ -156,8 +180,12 @@ class Graph:
         return {0: 0, tensor.rank - 1: 1}.get(axis, axis + 1)
 
     def proto(self):
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.initializers)
-        return helper.make_model(graph, ir_version=IR_VERSION, opset_imports=[helper.make_opsetid("", OPSET)],
+        known = {each.name for each in (*self.inputs, *self.outputs, *self.initializers)}
+        shapes = [helper.make_tensor_value_info(name, dtype, shape) for name, (dtype, shape) in self.shapes.items()
+                  if name not in known and self.producer(name) is not None]
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.initializers, value_info=shapes)
+        ir_version = CALLERS_IR_VERSION if shapes else IR_VERSION
+        return helper.make_model(graph, ir_version=ir_version, opset_imports=[helper.make_opsetid("", OPSET)],
                                  producer_name="onward")
 
 

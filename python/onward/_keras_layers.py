@@ -32,6 +32,7 @@ class Call:
 
     def __init__(self, layer, settings, inputs, shape, name):
         self.layer, self.settings, self.inputs, self.shape, self.name = layer, settings, inputs, shape, name
+        self.is_frozen = not layer.trainable  # a normalization that keeps its statistics
 
     @property
     def x(self):
@@ -81,7 +82,7 @@ def _pads(sizes, kernel, strides, dilations):
     return before + after
 
 
-def _window(call, kernel, strides, dilations, padding):
+def window(call, kernel, strides, dilations, padding):
     """The attributes of a convolution or pooling."""
     attributes = {"kernel_shape": list(kernel), "strides": list(strides)}
     if any(dilation != 1 for dilation in dilations):
@@ -103,7 +104,7 @@ def _window_of(call, size="kernel_size"):
     kernel, strides = s[size], s["strides"]
     dilations = s.get("dilation_rate", (1,) * len(kernel))
     s.told("data_format")
-    return _window(call, kernel, strides, dilations, s["padding"])
+    return window(call, kernel, strides, dilations, s["padding"])
 
 
 def _filters_first(rank):
@@ -201,7 +202,7 @@ def _batch_norm(g, call):
                _vector(g, call, layer.beta if layer.center else None, 0, size, "beta"),
                g.parameter(layer.moving_mean), g.parameter(layer.moving_variance)]
     warn_if_rounded(epsilon, "epsilon", s.what, g.dtype == "float64", stacklevel=6)
-    if layer.trainable or g.all_norms_frozen:
+    if not call.is_frozen or g.all_norms_frozen:
         y = g.node("BatchNormalization", [x, *weights], call.name, epsilon=epsilon, momentum=layer.momentum)
     else:
         y = _frozen_batch_norm(g, call, x, weights, epsilon)

@@ -27,6 +27,7 @@ FUNCTIONS: dict[str, dict] = {
         split_with_sizes squeeze stack sym_size t to transpose unflatten unsqueeze view where zeros_like
     """.split(), {}),
     **{each.torch: {} for each in ACTIVATIONS if each.torch},
+    "elu": {"scale": (1,), "input_scale": (1,)},
     "add": {"alpha": (1,)}, "sub": {"alpha": (1,)}, "rsub": {"alpha": (1,)},
     "addmm": {"alpha": (1,), "beta": (1,)},
     **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), {"divisor_override": (None,)}),

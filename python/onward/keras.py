@@ -17,14 +17,16 @@ import numpy
 import onward
 from onward._keras_losses import loss_of
 from onward._keras_settings import Settings
-from onward._keras_walk import Walk, is_model, layers_of
+from onward._keras_tracing import is_own
+from onward._keras_walk import is_model, layers_of, walked
 from onward._optimizers import Optimizers
 
 
 def export(model: Any, path: str | os.PathLike[str] | None = None) -> onward.Model:
     """Returns an onward.Model that continues the training of the compiled `model`; also writes it to `path`, if given.
 
-    model: Sequential or Functional, compiled with one loss (SparseCategoricalCrossentropy,
+    model: Sequential, Functional or of a class of its own whose call is made of Keras's layers and operations (called once
+    with keras.Input, which tells what it reads), compiled with one loss (SparseCategoricalCrossentropy,
     CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError or MeanAbsoluteError) and SGD, Adam, AdamW, Adagrad or
     RMSprop, whose state is exported too; or the path of a .keras file with such a model.
 
@@ -37,8 +39,7 @@ def export(model: Any, path: str | os.PathLike[str] | None = None) -> onward.Mod
     _refuse_models(model)
     _refuse_rows(model)
     settings = optimizer_settings(model.optimizer)
-    walk = Walk(model)
-    results = walk.write(model)
+    walk, results = walked(model)
     if len(results) != 1:
         raise onward.Error(f"the model gives {len(results)} tensors, and a loss takes one: export "
                            "keras.Model(model.inputs, one of model.outputs), compiled")
@@ -74,10 +75,12 @@ def _refuse_models(model):
                            "KERAS_BACKEND=tensorflow")
     if not isinstance(model, keras.Model):
         raise onward.Error(f"export takes a compiled keras.Model, or the path of a .keras file, not {type(model).__name__}")
-    if not is_model(model):
-        raise onward.Error(f"{type(model).__name__} '{model.name}' may compute and train in ways of its own: only "
-                           "Sequential and Functional models can be exported; keras.Model(inputs, outputs) makes one of "
-                           "the same layers")
+    own = [method for method in ("train_step", "compute_loss", "make_train_function")
+           if getattr(type(model), method) is not getattr(keras.Model, method)]
+    if own or not (is_model(model) or is_own(model)):
+        raise onward.Error(f"{type(model).__name__} '{model.name}' trains in a way of its own ({', '.join(own)}), which can't "
+                           "be exported: keras.Model(inputs, outputs) makes a model of the same layers that trains as Keras "
+                           "does")
     if not model.compiled:
         raise onward.Error(f"the model '{model.name}' is not compiled: give it a loss and an optimizer with "
                            "model.compile(optimizer=..., loss=...)")

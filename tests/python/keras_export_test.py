@@ -409,6 +409,33 @@ class Own(keras.Model):
         return self.layer(x)
 
 
+class OwnTraining(Own):
+    def train_step(self, data):
+        return super().train_step(data)
+
+
+class Looks(Own):
+    def call(self, x):
+        return self.layer(x) if np.asarray(x).sum() > 0 else x
+
+
+class Differs(Own):
+    def call(self, x, training=False):
+        return self.layer(2 * x if training else x)
+
+
+def own(kind=Own, reads=None):
+    """A compiled model of a class of its own."""
+    model = kind()
+    if reads is not None and kind is not Looks:
+        model(reads)
+    elif reads is not None:
+        model.layer(reads)
+        model._inbound_nodes.append(model.layer._inbound_nodes[0])
+    model.compile(loss="mse", optimizer="sgd")
+    return model
+
+
 def stepped_then_frozen():
     model = functional((4,), lambda x: layers.Dense(2)(layers.Dense(3, name="first")(x)))
     model.compile(loss="mse", optimizer=keras.optimizers.Adam())
@@ -470,8 +497,8 @@ REFUSED = {
                                 (5, 4)), "GaussianNoise 'b' can't be exported\n  LSTM 'a' can't be exported"),
     "regularizer": (lambda: compiled(lambda x: layers.Dense(2, kernel_regularizer="l2")(x)), "regularizer"),
     "constraint": (lambda: compiled(lambda x: layers.Dense(2, kernel_constraint="non_neg")(x)), "constraint"),
-    "activation": (lambda: compiled(lambda x: layers.Dense(2, activation="mish", name="d")(x)),
-                   "Dense 'd' with activation=mish can't be exported: it may be "),
+    "activation": (lambda: compiled(lambda x: layers.Dense(2, activation="celu", name="d")(x)),
+                   "Dense 'd' with activation=celu can't be exported: it may be "),
     "own activation": (lambda: compiled(lambda x: layers.Dense(2, activation=lambda y: y, name="d")(x)), "activation=<lambda>"),
     "mask": (lambda: compiled(lambda x: layers.Dense(2)(layers.Embedding(5, 3, mask_zero=True, name="e")(x)), dtype="int32"),
              "Embedding 'e' with mask_zero=True can't be exported"),
@@ -487,8 +514,11 @@ REFUSED = {
     "norm's axis": (lambda: compiled(lambda x: layers.Flatten()(layers.BatchNormalization(axis=2, name="n")(x)), (3, 4, 5)),
                     "BatchNormalization 'n' with axis=2"),
     "operation": (lambda: compiled(lambda x: ops.cumsum(layers.Dense(2)(x))), "Cumsum 'cumsum.*' can't be exported"),
-    "operation's array": (lambda: compiled(lambda x: layers.Dense(2)(x) * np.ones(2)), "is called with array"),
-    "own model": (lambda: Own(), r"only Sequential and Functional models.*; keras.Model\(inputs, outputs\) makes one"),
+    "operation's array": (lambda: compiled(lambda x: layers.Dense(2)(x) * np.ones(2, "int32")), "is called with tensors of"),
+    "own training": (lambda: OwnTraining(), r"in a way of its own \(train_step\).*; keras.Model\(inputs, outputs\)|train"),
+    "own model that was not called": (own, r"Own 'own.*' does not tell what it reads: call it once with keras.Input"),
+    "own model that looks at values": (lambda: own(Looks, keras.Input((4,))), "its call does what only tensors with values can"),
+    "own model that differs in training": (lambda: own(Differs, keras.Input((4,))), "or on whether it is in training"),
     "no model": (lambda: layers.Dense(2), "takes a compiled keras.Model, or the path of a .keras file, not Dense"),
     "not compiled": (uncompiled, r"is not compiled: .* model.compile\("),
     "not built": (unbuilt, r"is not built: begin it with keras.Input\(shape\)"),

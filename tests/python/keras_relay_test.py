@@ -90,6 +90,6 @@ def test_the_source_has_keras_s_layers(tmp_path):
     subprocess.run([ONWARD, "export", tmp_path / "job.onnx", "--to", "keras", "-o", tmp_path / "keras"], check=True)
     text = (tmp_path / "keras/model.py").read_text()
     assert "transpose" not in text
-    for layer in ("Conv2D(4, 3, padding=\"same\"", "DepthwiseConv2D(3, padding=\"same\"", "BatchNormalization(momentum=0.99",
-                  "LayerNormalization(", "Dense(6", "keras.optimizers.Adam("):
+    for layer in ("Conv2D(4, 3, padding=\"same\"", "DepthwiseConv2D(3, padding=\"same\"", "BatchNormalization(epsilon=0.0009765625)",
+                  "LayerNormalization(epsilon=0.0009765625)", "Dense(6, activation=\"tanh\")", "keras.optimizers.Adam("):
         assert layer in text, layer
