@@ -10,6 +10,7 @@
 #include "data/input_types.h"
 #include "format/save.h"
 #include "ir/copy.h"
+#include "ir/training_infos.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"
 #include "train/trainer.h"
@@ -23,7 +24,7 @@ struct Trainer::Data {
 
   TensorMap fitted(const Batch& batch) const { return inputs.fitted(unwrap(batch)); }
   void require_info(std::optional<size_t> info) const {
-    if (info) with_code(ErrorCode::invalid_argument, [&] { trainer.require_info(*info); });
+    if (info) trainer.require_info(*info);
   }
 
   InputTypes inputs;
@@ -49,12 +50,6 @@ Tensors results(TensorMap outputs, std::span<const TensorMap> inputs) {
     if (std::ranges::any_of(inputs, holds)) tensor = copied(tensor);
   }
   return wrap(outputs);
-}
-
-std::vector<size_t> all_infos(const onward::Model& model) {
-  std::vector<size_t> infos;
-  for (size_t info = 0; info < model.training.size(); ++info) infos.push_back(info);
-  return infos;
 }
 
 }  // namespace
@@ -105,8 +100,9 @@ Metrics Trainer::evaluate(const Dataset& data, std::optional<int64_t> batch_size
     const std::scoped_lock lock(data_->mutex);
     const onward::Model& model = data_->trainer.model();
     const Threads threads(data_->trainer.threads());
-    const Summary summary = onward::evaluate(model, all_infos(model), DatasetData::of(data),
-                                             data_->trainer.state(), {.batch_size = batch_size});
+    const Summary summary =
+        onward::evaluate(model, chosen_infos(model, std::nullopt), DatasetData::of(data),
+                         data_->trainer.state(), {.batch_size = batch_size});
     return Metrics{summary.losses, summary.accuracy};
   });
 }

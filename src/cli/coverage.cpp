@@ -108,6 +108,9 @@ Coverage exported(const std::string& domain, const std::string& op, const emit::
   if (domain.empty() && is_known && !dialect.unwritten.empty()) {
     return {Kind::begun, std::string(dialect.unwritten)};
   }
+  if (!domain.empty() && is_known) {
+    return {Kind::gap, fmt::format("{} has no such operator", dialect.framework)};
+  }
   return gap(domain, op);
 }
 

@@ -6,7 +6,6 @@
 
 #include "cli/training_options.h"
 #include "format/load.h"
-#include "onward/error.h"
 #include "proto/mapped_tensors.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"
@@ -18,7 +17,7 @@ namespace {
 struct EvalArguments {
   std::string model, data;
   std::vector<std::string> feeds;
-  int64_t batch = 32, threads = 0, info = -1;
+  int64_t batch = kEvaluationBatch, threads = 0, info = -1;
   bool json = false;
   std::optional<Argument> batch_argument;
 };
@@ -27,29 +26,26 @@ void run_eval(const EvalArguments& options) {
   const Threads threads(thread_count(options.threads));
   Model model = load(options.model);
   read_mapped(model);
-  const ArrayNames names = array_names(options.feeds);
   Dataset data = open_dataset(options.data);
-  Evaluator evaluator(model, infos_of(model, options.info), data, names);
-  const Feeds feeds(std::move(data), evaluator.inputs(), names);
-  const int64_t batch = batch_size(feeds, *options.batch_argument, options.batch);
-  if (feeds.fixed_batch() && feeds.size() % batch != 0) {
-    throw Error(fmt::format(
-        "the model has a fixed batch size of {1}, which does not divide the {0} examples",
-        feeds.size(), batch));
-  }
+  const int64_t examples = data.size();
   State state(model);
   ProgressBar bar;
-  const Summary summary = evaluator.run(feeds, batch, state, [&](int64_t done) {
-    if (options.json) return;
-    bar.show(static_cast<double>(done) / static_cast<double>(feeds.size()), "evaluating", "");
-  });
+  EvaluateOptions how{.names = array_names(options.feeds)};
+  if (options.batch_argument->given()) how.batch_size = options.batch;
+  if (!options.json) {
+    how.on_batch = [&](int64_t done, int64_t all) {
+      bar.show(static_cast<double>(done) / static_cast<double>(all), "evaluating", "");
+    };
+  }
+  const Summary summary =
+      evaluate(model, infos_of(model, options.info), std::move(data), state, how);
   bar.clear();
   if (!options.json) {
-    fmt::print("{} examples: {}\n", feeds.size(), to_string(summary));
+    fmt::print("{} examples: {}\n", examples, to_string(summary));
     return;
   }
   nlohmann::ordered_json json{
-      {"model", options.model}, {"data", options.data}, {"examples", feeds.size()}};
+      {"model", options.model}, {"data", options.data}, {"examples", examples}};
   json.update(to_json(summary));
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }

@@ -1,13 +1,13 @@
-#include "emit/export.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "emit/dialect.h"
+#include "emit/export_by_name.h"
 #include "format/load.h"
 #include "onward/error.h"
 
@@ -17,23 +17,18 @@ namespace {
 struct ExportArguments {
   std::string model, to, out;
   bool inference = false;
-  int64_t info = 0;
+  int64_t info = -1;  // none in particular
 };
 
 void run_export(const ExportArguments& options) {
   const Model model = load(options.model);
-  emit::ExportOptions how;
-  how.to = options.to;
-  how.model_file = std::filesystem::path(options.model).filename().string();
-  if (!options.inference && !model.training.empty()) {
-    if (model.training.size() > 1 && options.info < 0) {
-      throw Error(fmt::format("the model has {} training infos: choose one with --info",
-                              model.training.size()));
-    }
-    how.info = static_cast<size_t>(std::max<int64_t>(options.info, 0));
-  }
+  emit::ExportRequest request{
+      .framework = options.to,
+      .inference = options.inference,
+      .model_file = std::filesystem::path(options.model).filename().string()};
+  if (options.info >= 0) request.info = options.info;
   try {
-    emit::export_model(model, options.out, how);
+    emit::export_by_name(model, options.out, request);
   } catch (Error& error) {
     throw error.add_context(fmt::format("in model '{}'", options.model));
   }
@@ -50,7 +45,6 @@ std::vector<std::string> framework_names() {
 
 void add_export(CommandLine& line) {
   auto options = std::make_shared<ExportArguments>();
-  options->info = -1;
   Command command = line.command("export", "Write a model as source code of another framework");
   command.positional("MODEL", &options->model, "an .onnx or .onnxtxt file").required();
   command.option("--to", &options->to, "target framework").required().choices(framework_names());

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
+#include "ir/training_infos.h"
 #include "onward/error.h"
 
 namespace onward::cli {
@@ -21,13 +20,7 @@ ArrayNames array_names(const std::vector<std::string>& feeds) {
 }
 
 std::vector<size_t> infos_of(const Model& model, int64_t info) {
-  if (info >= static_cast<int64_t>(model.training.size())) {
-    throw Error(fmt::format("the model has no training info {}: it holds {}, counted from 0", info,
-                            model.training.size()));
-  }
-  std::vector<size_t> infos(info < 0 ? model.training.size() : 1);
-  std::iota(infos.begin(), infos.end(), info < 0 ? 0 : static_cast<size_t>(info));
-  return infos;
+  return chosen_infos(model, info < 0 ? std::nullopt : std::optional<size_t>(info));
 }
 
 Argument add_threads(Command& command, int64_t* threads) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "data/convert.h"
+#include "ir/training_infos.h"
 #include "onward/error.h"
 
 namespace onward {
@@ -21,9 +21,7 @@ Type type_of_batches(const Tensor& array) {
 }  // namespace
 
 std::vector<InputSlot> input_slots(const Model& model) {
-  std::vector<size_t> all(model.training.size());
-  std::iota(all.begin(), all.end(), 0);
-  return input_slots(model, all);
+  return input_slots(model, chosen_infos(model, std::nullopt));
 }
 
 std::vector<InputSlot> input_slots(const Model& model, std::span<const size_t> infos) {

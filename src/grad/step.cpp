@@ -1,12 +1,10 @@
 #include "grad/step.h"
 
-#include <fmt/format.h>
-
 #include <unordered_set>
 
 #include "infer/infer.h"
 #include "ir/clone.h"
-#include "onward/error.h"
+#include "ir/training_infos.h"
 #include "opset/lift.h"
 
 namespace onward {
@@ -29,10 +27,7 @@ class OutputList {
 }  // namespace
 
 Model join_step(const Model& model, size_t info) {
-  if (info >= model.training.size()) {
-    throw Error(
-        fmt::format("there is no training info {}: the model has {}", info, model.training.size()));
-  }
+  require_info(model, info);
   const TrainingInfo& training = model.training[info];
   Model step;
   step.ir_version = model.ir_version;

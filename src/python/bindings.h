@@ -19,8 +19,10 @@ struct PyModel {
 
 inline PyModel wrap(Model model) { return {std::make_shared<const Model>(std::move(model))}; }
 
+void bind_evaluation(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_trainer(nb::module_& module);
+void bind_transfer(nb::module_& module);
 void bind_operators(nb::module_& module);
 void bind_prepare(nb::module_& module);
 void bind_tables(nb::module_& module);

@@ -27,6 +27,8 @@ NB_MODULE(_core, module) {
   onward::python::bind_model(module);
   onward::python::bind_prepare(module);
   onward::python::bind_tables(module);
+  onward::python::bind_evaluation(module);
   onward::python::bind_trainer(module);
+  onward::python::bind_transfer(module);
   onward::python::bind_operators(module);
 }

@@ -2,22 +2,23 @@
 
 #include <fmt/format.h>
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <map>
 #include <mutex>
-#include <ranges>
 
-#include "data/convert.h"
+#include "data/input_types.h"
 #include "format/save.h"
 #include "ir/copy.h"
-#include "onward/error.h"
+#include "ir/training_infos.h"
 #include "python/arrays.h"
 #include "python/bindings.h"
+#include "python/evaluation.h"
 #include "python/gradients.h"
 #include "runtime/parallel.h"
+#include "train/evaluator.h"
 
 namespace onward::python {
 namespace {
@@ -29,11 +30,9 @@ using namespace nb::literals;
 class PyTrainer {
  public:
   PyTrainer(const PyModel& model, uint64_t seed, int64_t threads)
-      : model_(model.model), trainer_(copy(*model.model), {.seed = seed, .threads = threads}) {
-    for_each_top_level_graph(*model_, [&](const Graph& graph, GraphRole) {
-      for (const Value* input : graph.inputs()) inputs_.emplace(input->name(), input->type);
-    });
-  }
+      : model_(model.model),
+        inputs_(*model.model),
+        trainer_(copy(*model.model), {.seed = seed, .threads = threads}) {}
 
   nb::dict step(const nb::dict& inputs, std::optional<size_t> info) {
     return call(inputs, [&](const TensorMap& tensors) { return trainer_.step(tensors, info); });
@@ -43,7 +42,7 @@ class PyTrainer {
     Borrowed borrowed;
     std::vector<TensorMap> tensors;
     for (const nb::dict& batch : batches) {
-      tensors.push_back(fitted_inputs(borrowed.tensors(batch)));
+      tensors.push_back(inputs_.fitted(borrowed.tensors(batch)));
     }
     TensorMap outputs;
     {
@@ -89,17 +88,25 @@ class PyTrainer {
 
   /// All of them or none: a wrong one leaves the state as it was.
   void set_state(const nb::dict& arrays) {
-    const TensorMap tensors = tensor_copies(arrays);
+    Borrowed borrowed;
+    const TensorMap tensors = borrowed.tensors(arrays);
     const nb::gil_scoped_release unlocked;
     const std::scoped_lock lock(mutex_);
-    TensorMap before;
-    for (const auto& [name, tensor] : tensors) before.emplace(name, trainer_.state().get(name));
-    try {
-      for (const auto& [name, tensor] : tensors) trainer_.state().set(name, tensor);
-    } catch (...) {
-      for (const auto& [name, tensor] : before) trainer_.state().set(name, tensor);
-      throw;
-    }
+    trainer_.state().set_all(tensors);
+  }
+
+  Evaluation evaluate(nb::handle given, std::optional<int64_t> batch_size, const ArrayNames& feed,
+                      std::optional<size_t> info) {
+    const GivenData arrays(given);
+    const nb::gil_scoped_release unlocked;
+    Dataset data = arrays.open();
+    const int64_t examples = data.size();
+    const std::scoped_lock lock(mutex_);
+    const Threads threads(trainer_.threads());
+    EvaluateOptions options{.batch_size = batch_size, .names = feed};
+    options.on_batch = [](int64_t, int64_t) { stop_if_interrupted(); };
+    return {examples, onward::evaluate(trainer_.model(), chosen_infos(*model_, info),
+                                       std::move(data), trainer_.state(), options)};
   }
 
   PyModel model() {
@@ -115,6 +122,7 @@ class PyTrainer {
   }
 
   std::string explain() {
+    const nb::gil_scoped_release unlocked;
     const std::scoped_lock lock(mutex_);
     return trainer_.explain();
   }
@@ -126,7 +134,7 @@ class PyTrainer {
   template <typename Work>
   nb::dict call(const nb::dict& inputs, Work work) {
     Borrowed borrowed;
-    const TensorMap tensors = fitted_inputs(borrowed.tensors(inputs));
+    const TensorMap tensors = inputs_.fitted(borrowed.tensors(inputs));
     TensorMap outputs;
     {
       const nb::gil_scoped_release unlocked;
@@ -137,27 +145,8 @@ class PyTrainer {
     return to_arrays(outputs);
   }
 
-  /// The arrays in the types of the inputs. A misspelt name of an input with a default would
-  /// otherwise go unnoticed.
-  TensorMap fitted_inputs(TensorMap tensors) const {
-    for (auto& [name, tensor] : tensors) {
-      const auto input = inputs_.find(name);
-      if (input == inputs_.end()) {
-        throw Error(fmt::format("the model has no input '{}': it has '{}'", name,
-                                fmt::join(std::views::keys(inputs_), "', '")));
-      }
-      try {
-        tensor = fitted(tensor, input->second);
-      } catch (Error& error) {
-        throw error.add_context(
-            fmt::format("in the array for '{}' {}", name, to_string(input->second)));
-      }
-    }
-    return tensors;
-  }
-
   std::shared_ptr<const Model> model_;
-  std::map<std::string, Type> inputs_;
+  InputTypes inputs_;
   Trainer trainer_;
   std::vector<std::optional<GradientProgram>> gradients_;
   std::mutex mutex_;
@@ -179,6 +168,11 @@ void bind_trainer(nb::module_& module) {
       kArrays);
   static const std::string infer_signature = signature("infer", "");
   static const std::string gradients_signature = signature("gradients", ", info: int = 0");
+  static const std::string evaluate_signature = fmt::format(
+      "def evaluate(self, data: str | os.PathLike[str] | {}, *, batch_size: int | None = None, "
+      "feed: "
+      "collections.abc.Mapping[str, str] = {{}}, info: int | None = None) -> Evaluation",
+      kArrays);
 
   nb::class_<PyTrainer>(
       module, "Trainer",
@@ -199,6 +193,13 @@ void bind_trainer(nb::module_& module) {
       .def("gradients", &PyTrainer::gradients, "inputs"_a, "info"_a = 0,
            nb::sig(gradients_signature.c_str()),
            "The gradients that a step would use, by parameter name. Does not change the state.")
+      .def(
+          "evaluate", &PyTrainer::evaluate, "data"_a, nb::kw_only(), "batch_size"_a = nb::none(),
+          "feed"_a = ArrayNames(), "info"_a = nb::none(), nb::sig(evaluate_signature.c_str()),
+          "Computes loss and accuracy on a dataset: arrays by name, or what `onward eval --data` "
+          "takes. Dropout and BatchNormalization run in inference mode. `feed` names the array for "
+          "an input that is named otherwise; `info` selects one training info. Does not change the "
+          "state.")
       .def("initialize", &PyTrainer::initialize,
            "Runs the initialization of each training info. It never runs implicitly, since it "
            "resets a trained state.")

@@ -92,14 +92,16 @@ Summary evaluate(const Model& model, std::span<const size_t> infos, Dataset data
   Evaluator evaluator(model, infos, data, options.names);
   const Feeds feeds(std::move(data), evaluator.inputs(), options.names);
   const auto fixed = feeds.fixed_batch();
-  const int64_t batch = options.batch_size.value_or(fixed.value_or(32));
+  const int64_t batch = options.batch_size.value_or(fixed.value_or(kEvaluationBatch));
   if (batch < 1) throw Error(fmt::format("the batch size is {}, but must be at least 1", batch));
   if (fixed && batch != *fixed) {
-    throw Error(fmt::format("the model takes batches of {} only, not of {}", *fixed, batch));
+    throw Error(
+        fmt::format("the model's batch size is fixed at {}: {} does not fit", *fixed, batch));
   }
   if (fixed && feeds.size() % batch != 0) {
-    throw Error(fmt::format("{} examples do not fill batches of {}, which the model takes",
-                            feeds.size(), batch));
+    throw Error(fmt::format(
+        "the model has a fixed batch size of {1}, which does not divide the {0} examples",
+        feeds.size(), batch));
   }
   return evaluator.run(feeds, batch, state, [&](int64_t done) {
     if (options.on_batch) options.on_batch(done, feeds.size());

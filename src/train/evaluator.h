@@ -9,8 +9,10 @@
 
 namespace onward {
 
+inline constexpr int64_t kEvaluationBatch = 32;
+
 struct EvaluateOptions {
-  /// Without it 32, or what the model takes.
+  /// Without it kEvaluationBatch, or the only one that the model takes.
   std::optional<int64_t> batch_size = std::nullopt;
   ArrayNames names = {};
   /// Is called with the number of examples that are done, and that of all.

@@ -8,6 +8,7 @@
 #include "grad/step.h"
 #include "ir/copy.h"
 #include "ir/rewrite.h"
+#include "ir/training_infos.h"
 #include "onward/error.h"
 #include "opset/lift.h"
 #include "proto/mapped_tensors.h"
@@ -96,11 +97,7 @@ Trainer::Trainer(Model model, TrainerOptions options)
   refuse_invalid(model_);
 }
 
-void Trainer::require_info(size_t info) const {
-  if (info < step_programs_.size()) return;
-  throw Error("there is no training info " + std::to_string(info) + ": the model has " +
-              std::to_string(step_programs_.size()));
-}
+void Trainer::require_info(size_t info) const { onward::require_info(model_, info); }
 
 Trainer::Step& Trainer::step_of(size_t info) {
   require_info(info);
@@ -122,12 +119,11 @@ TensorMap Trainer::step(const TensorMap& inputs, std::optional<size_t> info) {
 
 TensorMap Trainer::step_accumulated(std::span<const TensorMap> micro_batches,
                                     std::optional<size_t> info) {
-  std::vector<size_t> infos(info ? 1 : step_programs_.size(), info.value_or(0));
-  if (!info) std::iota(infos.begin(), infos.end(), 0);
   TensorMap all;
-  step(micro_batches, infos, [&](size_t, size_t micro_batch, const TensorMap& outputs) {
-    if (micro_batch + 1 == micro_batches.size()) all.insert(outputs.begin(), outputs.end());
-  });
+  step(micro_batches, chosen_infos(model_, info),
+       [&](size_t, size_t micro_batch, const TensorMap& outputs) {
+         if (micro_batch + 1 == micro_batches.size()) all.insert(outputs.begin(), outputs.end());
+       });
   return all;
 }
 

@@ -80,7 +80,7 @@ def test_gan_trains_both_networks(tmp_path):
     assert changed("two.onnx") == {"g_"}
     # In file order: the discriminator's first loss is that of the first step alone.
     assert both[0]["losses"]["d_loss"] == only[0]["losses"]["d_loss"]
-    assert "the model has no training info 2" in onward(
+    assert "there is no training info 2: the model has 2" in onward(
         "train", model, "--data", tmp_path / "gan.npz", "--info", 2, "-o", tmp_path / "x.onnx").stderr
 
 
@@ -333,6 +333,8 @@ def test_fixed_batches(tmp_path):
     assert "batch size is fixed at 8: --batch-size 4 does not fit" in onward("train", model, "--data", data, "--batch-size", 4, "-o", out).stderr
     result = done("train", model, "--data", data, "--drop-last", "--json", "-o", out)
     assert [step["examples"] for step in events(result.stdout, "step")] == [8, 8]
+    assert "a fixed batch size of 8, which does not divide the 20 examples" in onward("eval", model, "--data", data).stderr
+    assert "batch size is fixed at 8: 4 does not fit" in onward("eval", model, "--data", data, "--batch-size", 4).stderr
 
 
 def test_help_has_an_example():

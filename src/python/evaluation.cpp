@@ -1,0 +1,69 @@
+#include "python/evaluation.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "python/bindings.h"
+#include "python/names.h"
+
+namespace onward::python {
+namespace {
+
+nb::dict dict_from(nb::handle data) {
+  if (!nb::hasattr(data, "keys")) {
+    throw nb::type_error(
+        fmt::format("data is a path, or arrays by name, not {}", type_name_of(data)).c_str());
+  }
+  nb::dict arrays;
+  if (PyDict_Merge(arrays.ptr(), data.ptr(), 1) != 0) throw nb::python_error();
+  return arrays;
+}
+
+std::optional<double> only_loss(const Evaluation& self) {
+  if (self.summary.losses.size() != 1) return std::nullopt;
+  return self.summary.losses.front().second;
+}
+
+nb::dict losses_by_name(const Evaluation& self) {
+  nb::dict losses;
+  for (const auto& [name, value] : self.summary.losses) losses[nb::cast(name)] = value;
+  return losses;
+}
+
+}  // namespace
+
+GivenData::GivenData(nb::handle data) {
+  if (PyUnicode_Check(data.ptr())) {
+    where_ = text_from(data, "data");
+  } else if (nb::hasattr(data, "__fspath__")) {
+    where_ = text_from(data.attr("__fspath__")(), "the path of data");
+  } else {
+    arrays_ = borrowed_.tensors(dict_from(data));
+  }
+}
+
+Dataset GivenData::open() const { return where_ ? open_dataset(*where_) : Dataset(arrays_); }
+
+void stop_if_interrupted() {
+  const nb::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+void bind_evaluation(nb::module_& module) {
+  nb::class_<Evaluation>(module, "Evaluation", "Means over the examples of a dataset.")
+      .def_ro("examples", &Evaluation::examples, "The number of examples.")
+      .def_prop_ro("loss", &only_loss, "The loss; None unless there is exactly one.")
+      .def_prop_ro("losses", &losses_by_name,
+                   nb::for_getter(nb::sig("def losses(self, /) -> dict[str, float]")),
+                   "The losses of the evaluated training infos by name.")
+      .def_prop_ro(
+          "accuracy", [](const Evaluation& self) { return self.summary.accuracy; },
+          "From 0 to 1; None if there are no class scores with labels.")
+      .def("__repr__", [](const Evaluation& self) {
+        return fmt::format("<onward.Evaluation of {} examples: {}>", self.examples,
+                           to_string(self.summary));
+      });
+}
+
+}  // namespace onward::python
