@@ -4,19 +4,29 @@ import dataclasses
 
 import numpy as np
 import onnx
+import operators_attention
 import operators_elementwise
+import operators_image
 import operators_layer
+import operators_matrix
+import operators_normalization
+import operators_quantized
 import operators_shape
 import values
+from covered import NOT_DRAWN_YET
 from graph import Graph, Unsuitable, schema
 from onnx import helper, numpy_helper
 
-OPERATORS = operators_elementwise.OPERATORS | operators_shape.OPERATORS | operators_layer.OPERATORS
+DRAWN = (operators_elementwise.OPERATORS | operators_shape.OPERATORS | operators_layer.OPERATORS |
+         operators_matrix.OPERATORS | operators_normalization.OPERATORS | operators_quantized.OPERATORS |
+         operators_attention.OPERATORS | operators_image.OPERATORS)
+OPERATORS = {op: add for op, add in DRAWN.items() if op not in NOT_DRAWN_YET}
 
 OLDEST_OPSET, NEWEST_OPSET = 6, onnx.defs.onnx_opset_version()
 
 # Operators whose results nobody differentiates, or that draw numbers: not for smooth graphs.
-NOT_SMOOTH = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "NonZero"}
+NOT_SMOOTH = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "NonZero",
+              "NonMaxSuppression", *operators_quantized.OPERATORS}
 
 
 @dataclasses.dataclass

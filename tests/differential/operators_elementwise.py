@@ -110,6 +110,53 @@ def variadic(op):
     return add
 
 
+def prelu(g):
+    x = g.operand("PRelu", rank=range(2, 5) if g.opset < 7 else None)
+    shape = g.one_of((1,), (x.shape[1],)) if g.opset < 7 else g.broadcast_to(x.shape)
+    g.add("PRelu", [x, g.new(x.type, shape)], [(x.type, x.shape)])
+
+
+def is_inf(g):
+    x = g.operand("IsInf", among=values.FLOATS)
+    g.add("IsInf", [x], [("bool", x.shape)], detect_negative=g.one_of(None, 0, 1), detect_positive=g.one_of(None, 0, 1))
+
+
+def is_nan(g):
+    x = g.operand("IsNaN", among=values.FLOATS)
+    g.add("IsNaN", [x], [("bool", x.shape)])
+
+
+def swiglu(g):
+    a = g.operand("SwiGLU")
+    b = g.operand("SwiGLU", 1, a.type, shape=a.shape)
+    g.add("SwiGLU", [a, b], [(a.type, a.shape)], alpha=g.one_of(None, 1.0, 1.5, -0.5))
+
+
+def modulo(g):
+    x = g.operand("Mod")
+    is_float = x.type in values.FLOATS
+    fmod = 1 if is_float and g.opset < 28 else g.one_of(None, 0) if not is_float and g.opset < 28 else g.one_of(None, 0, 1)
+    y, shape = second_operand(g, "Mod", x, low=1.0)
+    g.add("Mod", [x, y], [(x.type, shape)], fmod=fmod)
+
+
+def bit_shift(g):
+    x = g.operand("BitShift")
+    y, shape = second_operand(g, "BitShift", x, low=0.0, high=9.0)
+    g.add("BitShift", [x, y], [(x.type, shape)], direction=g.one_of("LEFT", "RIGHT"))
+
+
+def bounded(op, low, high):
+    """A function that has results between two numbers."""
+    def add(g):
+        x = g.operand(op)
+        if g.smooth or g.maybe(0.7):
+            x = g.new(x.type, x.shape, low, high)
+        g.add(op, [x], [(x.type, x.shape)])
+
+    return add
+
+
 def where(g):
     x = g.operand("Where", 1)
     condition = g.operand("Where", 0, "bool", shape=x.shape) if g.maybe(0.4) else g.new("bool", g.broadcast_to(x.shape))
@@ -214,4 +261,29 @@ OPERATORS = {op: unary(op) for op in covered_operators() if is_unary_function(op
     "Sub": binary("Sub"),
     "Sum": variadic("Sum"),
     "Where": where,
+    "Celu": unary("Celu", alpha=lambda g: g.one_of(None, 0.5, 2.0)),
+    "Elu": unary("Elu", alpha=lambda g: g.one_of(None, 0.5, 2.0, -1.0)),
+    "GreaterOrEqual": binary("GreaterOrEqual", "bool"),
+    "HardSigmoid": unary("HardSigmoid", alpha=lambda g: g.one_of(None, 0.5, -0.25), beta=lambda g: g.one_of(None, 0.25, 0.6)),
+    "IsInf": is_inf,
+    "IsNaN": is_nan,
+    "LessOrEqual": binary("LessOrEqual", "bool"),
+    "Mean": variadic("Mean"),
+    "PRelu": prelu,
+    "Selu": unary("Selu", alpha=lambda g: g.one_of(None, 0.5), gamma=lambda g: g.one_of(None, 1.5)),
+    "Shrink": unary("Shrink", bias=lambda g: g.one_of(None, 0.5, 1.0), lambd=lambda g: g.one_of(None, 1.0, 0.25)),
+    "SwiGLU": swiglu,
+    "Swish": unary("Swish", alpha=lambda g: g.one_of(None, 1.0, 1.5, -0.5)),
+    "ThresholdedRelu": unary("ThresholdedRelu", alpha=lambda g: g.one_of(None, 0.5, -1.0, 2.0)),
+    "Xor": binary("Xor", "bool"),
+    "Acos": bounded("Acos", -0.9, 0.9),
+    "Acosh": bounded("Acosh", 1.25, 3.0),
+    "Asin": bounded("Asin", -0.9, 0.9),
+    "Atanh": bounded("Atanh", -0.9, 0.9),
+    "Tan": bounded("Tan", -1.25, 1.25),
+    "BitShift": bit_shift,
+    "BitwiseAnd": binary("BitwiseAnd"),
+    "BitwiseOr": binary("BitwiseOr"),
+    "BitwiseXor": binary("BitwiseXor"),
+    "Mod": modulo,
 }

@@ -3,7 +3,7 @@
 import numpy as np
 import values
 from graph import Unsuitable
-from operators_shape import axes_of
+from operators_shape import axes_of, axis_of
 
 
 def matmul(g):
@@ -214,6 +214,8 @@ def reduction(op):
 
     def add(g):
         x = g.operand(op, rank=range(0, 6) if g.opset >= 13 else range(1, 6))
+        if op in ("ReduceL1", "ReduceL2", "ReduceLogSum") and x.type in values.FLOATS and (g.smooth or g.maybe(0.7)):
+            x = g.positive(x)
         axes = axes_of(g, x.rank) if x.rank and g.maybe(0.7) else None
         keep = g.one_of(None, 0, 1)
         reduced = range(x.rank) if axes is None else [axis % x.rank for axis in axes]
@@ -228,11 +230,24 @@ def reduction(op):
                 inputs.append(g.number(axes))
         else:
             attributes["axes"] = axes
-        if op == "ReduceMax" and 0 in [x.shape[axis] for axis in reduced] and g.opset < 20:
+        if op in ("ReduceMax", "ReduceMin") and 0 in [x.shape[axis] for axis in reduced] and g.opset < 20:
             raise Unsuitable(op)
         shape = tuple(1 if axis in reduced else dim for axis, dim in enumerate(x.shape)
                       if axis not in reduced or keep != 0)
         g.add(op, inputs, [(x.type, shape)], **attributes)
+
+    return add
+
+
+def place_of_extreme(op):
+    def add(g):
+        x = g.operand(op, rank=range(1, 5), smallest=1)
+        axis = g.one_of(None, axis_of(g, x.rank))
+        keep = g.one_of(None, 0, 1)
+        place = (axis or 0) % x.rank
+        shape = tuple(1 if a == place else dim for a, dim in enumerate(x.shape) if a != place or keep != 0)
+        g.add(op, [x], [("int64", shape)], axis=axis, keepdims=keep,
+              select_last_index=g.one_of(None, 0, 1) if g.opset >= 12 else None)
 
     return add
 
@@ -306,4 +321,14 @@ OPERATORS = {
     "ReduceSum": reduction("ReduceSum"),
     "Softmax": softmax("Softmax"),
     "SoftmaxCrossEntropyLoss": loss("SoftmaxCrossEntropyLoss"),
+    "ArgMax": place_of_extreme("ArgMax"),
+    "ArgMin": place_of_extreme("ArgMin"),
+    "Hardmax": softmax("Hardmax"),
+    "ReduceL1": reduction("ReduceL1"),
+    "ReduceL2": reduction("ReduceL2"),
+    "ReduceLogSum": reduction("ReduceLogSum"),
+    "ReduceLogSumExp": reduction("ReduceLogSumExp"),
+    "ReduceMin": reduction("ReduceMin"),
+    "ReduceProd": reduction("ReduceProd"),
+    "ReduceSumSquare": reduction("ReduceSumSquare"),
 }

@@ -342,6 +342,20 @@ def non_zero(g):
     g.add("NonZero", [x], [("int64", None)])
 
 
+def tile(g):
+    x = g.operand("Tile", rank=range(0, 4))
+    repeats = [g.between(1, 3) if g.smooth or g.maybe(0.95) else 0 for _ in x.shape]
+    shape = tuple(dim * count for dim, count in zip(x.shape, repeats))
+    if g.opset < 6:
+        axis = g.between(0, x.rank - 1) if x.rank else None
+        if axis is None:
+            raise Unsuitable("Tile")
+        shape = tuple(dim * repeats[axis] if a == axis else dim for a, dim in enumerate(x.shape))
+        g.add("Tile", [x, g.number(repeats[axis], x.type), g.number(axis, x.type)], [(x.type, shape)])
+        return
+    g.add("Tile", [x, g.number(np.array(repeats, np.int64))], [(x.type, shape)])
+
+
 OPERATORS = {
     "Concat": concat,
     "ConstantOfShape": constant_of_shape,
@@ -362,4 +376,5 @@ OPERATORS = {
     "Squeeze": squeeze,
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,
+    "Tile": tile,
 }
