@@ -268,6 +268,13 @@ Complaint are_axes(std::span<const double> numbers, int64_t rank) {
   return std::nullopt;
 }
 
+Complaint names_axis(const Operands& o, size_t input) {
+  if (auto complaint = is_one_number(o, input)) return complaint;
+  const auto numbers = o.numbers(input);
+  const auto rank = o.rank(0);
+  return numbers && rank ? are_axes(*numbers, *rank) : std::nullopt;
+}
+
 Complaint names_axes(const Operands& o, size_t input) {
   if (auto complaint = is_vector_or_scalar(o, input)) return complaint;
   const auto numbers = o.numbers(input);
@@ -370,8 +377,8 @@ constexpr OperandRule kOperandRules[] = {
     {"ConvInteger", 1, "w", is_kernel},
     {"ConvTranspose", 1, "W", is_kernel},
     {"ConvTranspose", 2, "B", is_for_each_output},
-    {"CumProd", 1, "axis", is_one_number},
-    {"CumSum", 1, "axis", is_one_number},
+    {"CumProd", 1, "axis", names_axis},
+    {"CumSum", 1, "axis", names_axis},
     {"Dropout", 1, "ratio", is_one_number},
     {"Dropout", 2, "training_mode", is_one_number},
     {"Expand", 1, "shape", is_vector},

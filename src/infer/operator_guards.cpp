@@ -152,11 +152,29 @@ std::optional<Refusal> guard_axis(const Operands& o) {
   return axis && dims ? check_axis(*axis, *dims) : std::nullopt;
 }
 
-std::optional<Refusal> guard_axes(const Operands& o) {
-  const auto* axes = o.node().get<std::vector<int64_t>>("axes");
+/// Of no elements there is no largest or smallest one to point at.
+std::optional<Refusal> guard_found_index(const Operands& o) {
+  if (auto refusal = guard_axis(o)) return refusal;
+  const auto shape = o.shape(0);
+  if (!shape || shape->empty()) return std::nullopt;
+  const int64_t axis = o.node().int_or("axis", 0);
+  const auto at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape->size()) : axis);
+  if ((*shape)[at].value != 0) return std::nullopt;
+  for (size_t d = 0; d < shape->size(); ++d) {
+    const auto& size = (*shape)[d].value;
+    if (d != at && (!size || *size == 0)) return std::nullopt;  // perhaps nothing is asked for
+  }
+  return bad_value(o.node().input(0), fmt::format("dimension {} is empty: there is no element to "
+                                                  "find along it",
+                                                  at));
+}
+
+/// Without the attribute, batch and two spatial dimensions are normalized over.
+std::optional<Refusal> guard_normalized_axes(const Operands& o) {
+  const auto* given = o.node().get<std::vector<int64_t>>("axes");
   const auto dims = o.rank(0);
-  if (!axes || !dims) return std::nullopt;
-  for (const int64_t axis : *axes) {
+  if (!dims) return std::nullopt;
+  for (const int64_t axis : given ? *given : std::vector<int64_t>{0, 2, 3}) {
     if (auto refusal = check_axis(axis, *dims)) return refusal;
   }
   return std::nullopt;
@@ -268,8 +286,15 @@ std::optional<Refusal> guard_groups(const Operands& o) {
 
 std::optional<Refusal> guard_neighbours(const Operands& o) {
   const int64_t size = o.node().int_or("size", 1);
-  if (size >= 1 && size < kLargestSize) return std::nullopt;
-  return bad_attribute(fmt::format("attribute 'size' is {}, which is out of range", size));
+  if (size < 1 || size >= kLargestSize) {
+    return bad_attribute(fmt::format("attribute 'size' is {}, which is out of range", size));
+  }
+  for (int64_t d = 1; d < o.rank(0).value_or(0); ++d) {
+    if (o.dim(0, static_cast<size_t>(d)) != 0) continue;
+    return bad_value(o.node().input(0),
+                     fmt::format("dimension {} is empty: there are no channels to average", d));
+  }
+  return std::nullopt;
 }
 
 std::optional<Refusal> guard_norm(const Operands& o) {
@@ -292,41 +317,41 @@ struct Guard {
 };
 
 constexpr Guard kGuards[] = {
-    {"ArgMax", guard_axis},                        // does not look at it of a scalar
-    {"ArgMin", guard_axis},                        // does not look at it of a scalar
-    {"BitShift", guard_direction},                 // takes any word
-    {"Celu", guard_alpha},                         // divides by it
-    {"ConstantOfShape", guard_shape_input<0, 0>},  // makes a message of each dimension
-    {"Einsum", guard_equation},                    // hangs on any other sign
-    {"Expand", guard_shape_input<1, 0>},           // makes a message of each dimension
-    {"GatherElements", guard_axis},                // does not look at it
-    {"GatherND", guard_batch_dims},                // reads dimensions before the first
-    {"GroupNormalization", guard_groups},          // does not divide by it
-    {"GroupNormalization", guard_images},          // has no rule of its own
-    {"Hardmax", guard_axis},                       // does not look at it of a scalar
-    {"InstanceNormalization", guard_images},       // has no rule of its own
-    {"LRN", guard_images},                         // has no rule of its own
-    {"LRN", guard_neighbours},                     // does not look at it
-    {"LayerNormalization", guard_axis},            // reads dimensions after the last
-    {"LpNormalization", guard_norm},               // does not look at them
-    {"MeanVarianceNormalization", guard_axes},     // has no rule of its own
-    {"OneHot", guard_depth},                       // casts any float to an integer
-    {"Pad", guard_pads},                           // adds them up
-    {"RMSNormalization", guard_axis},              // reads dimensions after the last
-    {"RandomNormal", guard_random_shape},          // takes any number for a dimension
-    {"RandomUniform", guard_random_shape},         // takes any number for a dimension
-    {"Reshape", guard_shape_input<1, -1>},         // makes a message of each dimension
-    {"Resize", guard_scales},                      // casts any float to an integer
-    {"STFT", guard_frame_step},                    // divides by it
-    {"Scan", guard_scan},                          // subtracts it, and takes any direction
-    {"Scatter", guard_axis},                       // does not look at it
-    {"ScatterElements", guard_axis},               // does not look at it
-    {"Split", guard_split},                        // reads sizes after the last, adds them up
-    {"SplitToSequence", guard_split},              // adds them up
-    {"TfIdfVectorizer", guard_indexes},            // adds 1
-    {"Tile", guard_repeats},                       // multiplies by any number
-    {"Transpose", guard_permutation},              // takes a part of one
-    {"Upsample", guard_scales},                    // casts any float to an integer
+    {"ArgMax", guard_found_index},                         // does not look at the axis of a scalar
+    {"ArgMin", guard_found_index},                         // does not look at the axis of a scalar
+    {"BitShift", guard_direction},                         // takes any word
+    {"Celu", guard_alpha},                                 // divides by it
+    {"ConstantOfShape", guard_shape_input<0, 0>},          // makes a message of each dimension
+    {"Einsum", guard_equation},                            // hangs on any other sign
+    {"Expand", guard_shape_input<1, 0>},                   // makes a message of each dimension
+    {"GatherElements", guard_axis},                        // does not look at it
+    {"GatherND", guard_batch_dims},                        // reads dimensions before the first
+    {"GroupNormalization", guard_groups},                  // does not divide by it
+    {"GroupNormalization", guard_images},                  // has no rule of its own
+    {"Hardmax", guard_axis},                               // does not look at it of a scalar
+    {"InstanceNormalization", guard_images},               // has no rule of its own
+    {"LRN", guard_images},                                 // has no rule of its own
+    {"LRN", guard_neighbours},                             // does not look at it
+    {"LayerNormalization", guard_axis},                    // reads dimensions after the last
+    {"LpNormalization", guard_norm},                       // does not look at them
+    {"MeanVarianceNormalization", guard_normalized_axes},  // has no rule of its own
+    {"OneHot", guard_depth},                               // casts any float to an integer
+    {"Pad", guard_pads},                                   // adds them up
+    {"RMSNormalization", guard_axis},                      // reads dimensions after the last
+    {"RandomNormal", guard_random_shape},                  // takes any number for a dimension
+    {"RandomUniform", guard_random_shape},                 // takes any number for a dimension
+    {"Reshape", guard_shape_input<1, -1>},                 // makes a message of each dimension
+    {"Resize", guard_scales},                              // casts any float to an integer
+    {"STFT", guard_frame_step},                            // divides by it
+    {"Scan", guard_scan},                                  // subtracts it, and takes any direction
+    {"Scatter", guard_axis},                               // does not look at it
+    {"ScatterElements", guard_axis},                       // does not look at it
+    {"Split", guard_split},              // reads sizes after the last, adds them up
+    {"SplitToSequence", guard_split},    // adds them up
+    {"TfIdfVectorizer", guard_indexes},  // adds 1
+    {"Tile", guard_repeats},             // multiplies by any number
+    {"Transpose", guard_permutation},    // takes a part of one
+    {"Upsample", guard_scales},          // casts any float to an integer
 };
 
 }  // namespace
