@@ -165,6 +165,22 @@ Answer guard_attention_node(const Operands& o) {
   return guard_lengths(o, q.batch, keys);
 }
 
+/// Positions that are known have a row in both tables.
+Answer guard_positions(const Operands& o) {
+  const auto positions = o.has(3) ? o.numbers(3) : std::nullopt;
+  if (!positions) return std::nullopt;
+  for (const size_t table : {size_t{1}, size_t{2}}) {
+    const Size rows = o.dim(table, 0);
+    for (const double position : *positions) {
+      if (!rows ||
+          (position >= -static_cast<double>(*rows) && position < static_cast<double>(*rows)))
+        continue;
+      return misfit(o, table, fmt::format("it has {} rows, none for position {}", *rows, position));
+    }
+  }
+  return std::nullopt;
+}
+
 Answer guard_rotary(const Operands& o) {
   const Node& node = o.node();
   if (auto refusal = expect_heads(node, "num_heads")) return refusal;
@@ -203,7 +219,8 @@ Answer guard_rotary(const Operands& o) {
                     fmt::format("its last dimension is {}, not half of {}", *last, *turned));
     }
   }
-  return expect_sizes(o, 3, {x.batch, x.length});
+  if (auto refusal = expect_sizes(o, 3, {x.batch, x.length})) return refusal;
+  return guard_positions(o);
 }
 
 Answer guard_tensor_scatter(const Operands& o) {
@@ -245,6 +262,7 @@ Answer guard_causal_conv(const Operands& o) {
   }
   if (auto refusal = expect_sizes(o, 0, {Size(), Size(), Size()})) return refusal;
   const Size batch = o.dim(0, 0), channels = o.dim(0, 1), taps = o.dim(1, 2);
+  if (o.dim(0, 2) == 0) return misfit(o, 0, "its sequences are empty");
   if (auto refusal = expect_sizes(o, 1, {channels, Size(1), Size()})) return refusal;
   if (taps == 0) return misfit(o, 1, "its kernel is empty");
   if (auto refusal = expect_sizes(o, 2, {channels})) return refusal;

@@ -95,6 +95,23 @@ std::optional<bool> is_given(const Operands& o, size_t input) {
   return length ? std::optional(*length > 0) : std::nullopt;
 }
 
+/// An empty dimension has no elements to make others of.
+std::optional<Refusal> check_resized_from_nothing(const Operands& o) {
+  const auto sizes = is_given(o, 3) == true ? o.numbers(3) : std::nullopt;
+  const auto rank = o.rank(0);
+  if (!sizes || !rank) return std::nullopt;
+  const auto* axes = o.node().get<std::vector<int64_t>>("axes");
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    const int64_t axis = axes ? (*axes)[i] : static_cast<int64_t>(i);
+    const auto size = o.dim(0, static_cast<size_t>(axis < 0 ? axis + *rank : axis));
+    if (size != 0 || (*sizes)[i] <= 0) continue;
+    return refused_operand(
+        o, 3, "sizes",
+        fmt::format("dimension {} is empty, and cannot be resized to {}", axis, (*sizes)[i]));
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> guard_resize(const Operands& o) {
   if (o.node().opset < 11) return std::nullopt;
   if (auto refusal = check_resize_words(o.node())) return refusal;
@@ -108,6 +125,7 @@ std::optional<Refusal> guard_resize(const Operands& o) {
   if (is_given(o, 2) == false && is_given(o, 3) == false && o.rank(0) != 0) {
     return Refusal{"arity", "", "it has neither scales nor sizes"};
   }
+  if (auto refusal = check_resized_from_nothing(o)) return refusal;
   const bool crops =
       o.node().string_or("coordinate_transformation_mode", "") == "tf_crop_and_resize";
   if (crops && is_given(o, 1) == false && o.rank(0) != 0) {
@@ -132,9 +150,12 @@ std::optional<Refusal> check_axis_attribute(const Operands& o, std::string_view 
 
 std::optional<Refusal> check_at_least_one(const Node& node, std::string_view name) {
   const auto* number = node.get<int64_t>(name);
-  if (!number || *number >= 1) return std::nullopt;
+  if (!number || (*number >= 1 && *number <= std::numeric_limits<int32_t>::max())) {
+    return std::nullopt;
+  }
   return refused_attribute(
-      fmt::format("attribute '{}' is {}, but must be positive", name, *number));
+      *number < 1 ? fmt::format("attribute '{}' is {}, but must be positive", name, *number)
+                  : fmt::format("attribute '{}' is {}, which is out of range", name, *number));
 }
 
 /// A dimension of the first input that is cut into parts of one size.

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <numeric>
 
+#include "infer/einsum_equation.h"
 #include "infer/image_guards.h"
 #include "infer/old_form_guards.h"
 #include "infer/operand_shapes.h"
@@ -237,30 +237,6 @@ std::optional<Refusal> guard_scan(const Operands& o) {
   return std::nullopt;
 }
 
-/// Letters, one ellipsis an operand, one arrow: "...ij,...jk->...ik".
-bool is_equation(std::string text) {
-  std::erase(text, ' ');
-  if (const size_t arrow = text.find("->"); arrow != std::string::npos) text.replace(arrow, 2, ",");
-  bool ellipsis = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == ',') {
-      ellipsis = false;
-    } else if (text.compare(i, 3, "...") == 0 && !ellipsis) {
-      ellipsis = true;
-      i += 2;
-    } else if (!std::isalpha(static_cast<unsigned char>(text[i]))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-std::optional<Refusal> guard_equation(const Operands& o) {
-  const std::string equation = o.node().string_or("equation", "");
-  if (is_equation(equation)) return std::nullopt;
-  return bad_attribute(fmt::format("'{}' is not an equation such as 'ij,jk->ik'", equation));
-}
-
 std::optional<Refusal> guard_alpha(const Operands& o) {
   if (o.node().float_or("alpha", 1) != 0) return std::nullopt;
   return bad_attribute("attribute 'alpha' is 0, but is divided by");
@@ -322,7 +298,7 @@ constexpr Guard kGuards[] = {
     {"BitShift", guard_direction},                         // takes any word
     {"Celu", guard_alpha},                                 // divides by it
     {"ConstantOfShape", guard_shape_input<0, 0>},          // makes a message of each dimension
-    {"Einsum", guard_equation},                            // hangs on any other sign
+    {"Einsum", guard_einsum},                              // hangs on any other sign
     {"Expand", guard_shape_input<1, 0>},                   // makes a message of each dimension
     {"GatherElements", guard_axis},                        // does not look at it
     {"GatherND", guard_batch_dims},                        // reads dimensions before the first

@@ -13,10 +13,6 @@ double setting(const ExpandContext& c, std::string_view name, float fallback) {
 }
 
 Expr relu(Expr x) { return x.builder().add("Relu", {x.value()}, x.dtype()); }
-Expr at_least(Expr a, Expr b) {
-  return a.builder().add("GreaterOrEqual", values({a, b}), DType::boolean);
-}
-
 /// e^x - 1 without what cancels near zero: tanh(x / 2) (e^x + 1).
 Expr exp_minus_one(Expr x) { return tanh(x / 2) * (exp(x) + 1); }
 
@@ -48,7 +44,7 @@ std::vector<Expr> selu_expansion(const ExpandContext& c) {
 std::vector<Expr> hard_sigmoid_expansion(const ExpandContext& c) {
   const Expr x = c.input(0), one = c.builder().scalar(1, x.dtype());
   const Expr rising = relu(setting(c, "alpha", 0.2F) * x + setting(c, "beta", 0.5F));
-  return {where(at_least(rising, one), one, rising)};
+  return {where(greater_or_equal(rising, one), one, rising)};
 }
 
 // y = x tanh(log(1 + e^x))

@@ -57,8 +57,7 @@ struct Scaling {
       const Expr root = b.scalar(std::sqrt(std::fabs(scale)), dtype);
       return {scale < 0 ? -root : root, root};
     }
-    const DType wide = dtype == DType::f64 ? DType::f64 : DType::f32;
-    const Expr root = cast(1 / sqrt(sqrt(cast(dim_of(q, 3), wide))), dtype);
+    const Expr root = cast(1 / sqrt(sqrt(cast(dim_of(q, 3), wide_type(dtype)))), dtype);
     return {root, root};
   }
 };
@@ -139,7 +138,7 @@ class Masking {
     const Expr j = numbers_below(dim_of(k_, 2));
     std::optional<Expr> lengths;  // [batch, 1, 1, 1]
     if (c_.has_input(kLengths)) {
-      lengths = unsqueeze(c_.input(kLengths), b_.integers({1, 2, 3}));
+      lengths = unsqueeze(checked_up_to(c_.input(kLengths), dim_of(k_, 2)), b_.integers({1, 2, 3}));
       allow_only(less(j, *lengths));
     }
     if (!is_causal && !has_windows()) return;

@@ -90,10 +90,14 @@ Expr written_places(const Node& node, Expr cache, Expr update, std::optional<Exp
     const Expr ones = expand(one, rank_of(cache) - 1);
     places = places + reshape(*begins, concat({shape_of(*begins), ones}, 0));
   }
+  const Expr size = dim_of(cache, axis), zero = b.scalar(0, DType::i64);
   if (node.string_or("mode", "linear") == "circular") {
-    const Expr size = dim_of(cache, axis), zero = b.scalar(0, DType::i64);
     const Expr rest = places - places / size * size;
     places = where(less(rest, zero), rest + size, rest);
+  } else if (begins) {
+    // Places before the first would count from the end: one behind it is refused by whatever runs
+    // it.
+    places = where(less(places, zero), size, places);
   }
   return expand(places, shape_of(update));
 }

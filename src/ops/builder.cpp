@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <onnx/defs/schema.h>
 
+#include <numeric>
+
 #include "ir/clone.h"
 #include "ir/float_formats.h"
 #include "onward/error.h"
@@ -158,6 +160,7 @@ Expr operator/(Expr a, double b) { return a / number_like(b, a); }
 Expr operator/(double a, Expr b) { return number_like(a, b) / b; }
 
 Expr larger(Expr a, Expr b) { return binary("Max", a, b); }
+Expr abs(Expr x) { return unary("Abs", x); }
 Expr exp(Expr x) { return unary("Exp", x); }
 Expr log(Expr x) { return unary("Log", x); }
 Expr sqrt(Expr x) { return unary("Sqrt", x); }
@@ -169,8 +172,17 @@ Expr tanh(Expr x) { return unary("Tanh", x); }
 Expr equal(Expr a, Expr b) { return compare("Equal", a, b); }
 Expr less(Expr a, Expr b) { return compare("Less", a, b); }
 Expr greater(Expr a, Expr b) { return compare("Greater", a, b); }
+Expr greater_or_equal(Expr a, Expr b) { return compare("GreaterOrEqual", a, b); }
 Expr logical_not(Expr x) { return unary("Not", x); }
 Expr logical_and(Expr a, Expr b) { return binary("And", a, b); }
+
+Expr sqrt_flat_at_zero(Expr x) {
+  const auto number = [&](double value) { return x.builder().scalar(value, x.dtype()); };
+  const Expr positive = greater(x, number(0));
+  return where(positive, sqrt(where(positive, x, number(1))), x);
+}
+
+DType wide_type(DType dtype) { return bits(dtype) < 32 ? DType::f32 : dtype; }
 
 Expr where(Expr condition, Expr yes, Expr no) {
   return yes.builder().add("Where", values({condition, yes, no}), yes.dtype());
@@ -222,6 +234,31 @@ Expr matmul(Expr a, Expr b) { return binary("MatMul", a, b); }
 
 Expr gather(Expr x, Expr indices, int64_t axis) {
   return x.builder().add("Gather", values({x, indices}), x.dtype(), {{"axis", axis}});
+}
+
+Expr axes_from(Expr x, int64_t axis) {
+  Builder& b = x.builder();
+  const auto known = rank(x.value());
+  if (axis >= 0 && !known) {
+    const Expr end = squeeze(rank_of(x), b.integers({0}));
+    const Expr begin = b.scalar(static_cast<double>(axis), DType::i64);
+    return b.add("Range", values({begin, end, b.scalar(1, DType::i64)}), DType::i64);
+  }
+  std::vector<int64_t> axes(static_cast<size_t>(axis < 0 ? -axis : *known - axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  return b.integers(axes);
+}
+
+Expr numbers_below(Expr count) {
+  Builder& b = count.builder();
+  const Expr limit = squeeze(count, b.integers({0}));
+  return b.add("Range", values({b.scalar(0, DType::i64), limit, b.scalar(1, DType::i64)}),
+               DType::i64);
+}
+
+Expr checked_up_to(Expr numbers, Expr largest) {
+  const Expr zero = numbers.builder().scalar(0, DType::i64), beyond = largest + 1;
+  return gather(numbers_below(beyond), where(less(numbers, zero), beyond, numbers), 0);
 }
 
 Expr flat_indices(Expr x) {

@@ -109,9 +109,12 @@ Expr operator/(Expr a, double b);
 Expr operator/(double a, Expr b);
 
 Expr larger(Expr a, Expr b);
+Expr abs(Expr x);
 Expr exp(Expr x);
 Expr log(Expr x);
 Expr sqrt(Expr x);
+/// The root of what is not negative; where that is zero, so is the root's slope.
+Expr sqrt_flat_at_zero(Expr x);
 Expr pow(Expr x, Expr y);
 Expr sign(Expr x);
 Expr sigmoid(Expr x);
@@ -121,14 +124,19 @@ Expr tanh(Expr x);
 Expr equal(Expr a, Expr b);
 Expr less(Expr a, Expr b);
 Expr greater(Expr a, Expr b);
+Expr greater_or_equal(Expr a, Expr b);
 Expr logical_not(Expr x);
 Expr logical_and(Expr a, Expr b);
 Expr where(Expr condition, Expr yes, Expr no);
 Expr cast(Expr x, DType dtype);
+/// The type that elements of a float type are computed with: float32 for smaller ones.
+DType wide_type(DType dtype);
 
 /// Shapes, as i64 vectors that are known when the graph runs: no rule needs to know a rank.
 Expr shape_of(Expr x);
 Expr rank_of(Expr x);  // a vector of one
+/// The axes from `axis` to the last; the rank may be known only when the graph runs.
+Expr axes_from(Expr x, int64_t axis);
 Expr concat(std::initializer_list<Expr> parts, int64_t axis);
 Expr gather(Expr x, Expr indices, int64_t axis);
 Expr slice(Expr x, Expr starts, Expr ends, Expr axes);
@@ -145,6 +153,11 @@ Expr sum(Expr x, Expr axes, KeepDims keepdims);
 Expr mean(Expr x, Expr axes, KeepDims keepdims);
 Expr matmul(Expr a, Expr b);
 
+/// The numbers 0, 1, 2 ... below `count`, a vector of one.
+Expr numbers_below(Expr count);
+/// Integers from 0 to `largest`, a vector of one, as they are. Any other is refused by whatever
+/// runs the graph, since each is picked from those that there can be.
+Expr checked_up_to(Expr numbers, Expr largest);
 /// The numbers 0, 1, 2 ... in the shape of `x`: what an operator that moves elements makes of them
 /// says where each of its results came from.
 Expr flat_indices(Expr x);

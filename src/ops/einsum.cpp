@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
+#include "infer/einsum_equation.h"
 #include "onward/error.h"
-#include "ops/einsum_equation.h"
 #include "ops/families.h"
 #include "ops/type_rules.h"
 
@@ -139,12 +138,9 @@ Expr contracted(std::vector<Term> terms, const Labels& output) {
 Expr on_diagonal(Expr x, size_t i, size_t j, size_t rank) {
   Builder& b = x.builder();
   const auto places = [&](size_t axis) {
-    const Expr size = squeeze(dim_of(x, static_cast<int64_t>(axis)), b.integers({0}));
-    const Expr range = b.add(
-        "Range", values({b.scalar(0, DType::i64), size, b.scalar(1, DType::i64)}), DType::i64);
     std::vector<int64_t> shape(rank, 1);
     shape[axis] = -1;
-    return reshape(range, b.integers(shape));
+    return reshape(numbers_below(dim_of(x, static_cast<int64_t>(axis))), b.integers(shape));
   };
   return equal(places(i), places(j));
 }
@@ -192,23 +188,6 @@ Equation equation_of(const ExpandContext& c, size_t first) {
   return read_equation(text, ranks);
 }
 
-/// A letter has one size, wherever it stands.
-void check_sizes(const ExpandContext& c, const Equation& equation, size_t first) {
-  std::map<char, int64_t> sizes;
-  for (size_t i = 0; i < equation.operands.size(); ++i) {
-    const auto& shape = c.node().input(first + i)->type.shape;
-    for (size_t d = 0; shape && d < shape->size(); ++d) {
-      const char label = equation.operands[i][d];
-      const auto& size = (*shape)[d].value;
-      if (!size || is_of_ellipsis(label)) continue;
-      const auto [known, is_new] = sizes.emplace(label, *size);
-      if (is_new || known->second == *size) continue;
-      throw Error(fmt::format("'{}' is {} in one place of its equation and {} in another", label,
-                              known->second, *size));
-    }
-  }
-}
-
 /// The type in which products are computed: MatMul has no integers of fewer than 32 bits, and the
 /// low bits of a sum are those of its parts.
 DType product_type(DType dtype) {
@@ -217,7 +196,6 @@ DType product_type(DType dtype) {
 
 std::vector<Expr> einsum_expansion(const ExpandContext& c) {
   const Equation equation = equation_of(c, 0);
-  check_sizes(c, equation, 0);
   const DType dtype = c.input(0).dtype();
   std::vector<Term> terms;
   for (size_t i = 0; i < equation.operands.size(); ++i) {

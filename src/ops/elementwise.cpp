@@ -49,8 +49,8 @@ Grads leaky_relu_vjp(const VjpContext& c) {
 // negative, 1 + erf cancels: small types are computed in float32.
 std::vector<Expr> gelu_expansion(const ExpandContext& c) {
   const DType dtype = c.input(0).dtype();
-  const Expr x = bits(dtype) < 32 ? cast(c.input(0), DType::f32) : c.input(0);
-  const auto result = [&](Expr y) { return bits(dtype) < 32 ? cast(y, dtype) : y; };
+  const Expr x = cast(c.input(0), wide_type(dtype));
+  const auto result = [&](Expr y) { return cast(y, dtype); };
   if (c.node().string_or("approximate", "none") == "tanh") {
     const double scale = std::sqrt(2 / std::numbers::pi);
     return {result(0.5 * x * (1 + tanh(scale * (x + 0.044715 * (x * x * x)))))};

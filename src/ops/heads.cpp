@@ -13,11 +13,4 @@ Expr merge_heads(Expr x) {
 
 Expr swap_heads(Expr x) { return transpose(x, {0, 2, 1, 3}); }
 
-Expr numbers_below(Expr count) {
-  Builder& b = count.builder();
-  const Expr limit = squeeze(count, b.integers({0}));
-  return b.add("Range", values({b.scalar(0, DType::i64), limit, b.scalar(1, DType::i64)}),
-               DType::i64);
-}
-
 }  // namespace onward

@@ -13,7 +13,4 @@ Expr merge_heads(Expr x);
 /// [batch, length, heads, size] with the heads before the length, and back.
 Expr swap_heads(Expr x);
 
-/// The numbers from 0 on, below `count`, a vector of one.
-Expr numbers_below(Expr count);
-
 }  // namespace onward

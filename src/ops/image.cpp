@@ -59,14 +59,14 @@ std::vector<Expr> center_crop_pad_expansion(const ExpandContext& c) {
     axes = b.integers(*given);
     sizes = gather(sizes, axes, 0);
   } else {
-    const Expr rank = squeeze(rank_of(x), zero);
-    axes = b.add("Range", values({b.scalar(0, DType::i64), rank, b.scalar(1, DType::i64)}),
-                 DType::i64);
+    axes = numbers_below(rank_of(x));
   }
   const auto positive = [&](Expr number) {
     return b.add("Max", values({number, zero}), DType::i64);
   };
-  const Expr missing = positive(wanted - sizes), starts = positive(sizes - wanted) / two;
+  // A size below zero is left to Pad, which refuses it.
+  const Expr missing = where(less(wanted, zero), wanted, positive(wanted - sizes));
+  const Expr starts = positive(sizes - wanted) / two;
   const Expr kept = slice(x, starts, starts + (wanted - missing), axes);
   const Expr before = missing / two;
   return {b.add(

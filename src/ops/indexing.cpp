@@ -49,9 +49,7 @@ Grads gather_grad_vjp(const VjpContext& c) {
 std::vector<Expr> gather_grad_expansion(const ExpandContext& c) {
   const Expr shape = c.input(2);
   Builder& b = c.builder();
-  const Expr count = b.add("ReduceProd", {shape.value()}, DType::i64, {{"keepdims", int64_t{0}}});
-  const Expr places =
-      b.add("Range", values({b.scalar(0, DType::i64), count, b.scalar(1, DType::i64)}), DType::i64);
+  const Expr places = numbers_below(b.add("ReduceProd", {shape.value()}, DType::i64));
   const Expr origin = gather(reshape(places, shape), c.input(1), c.node().int_or("axis", 0));
   return {scatter_add(c.input(0), origin, shape)};
 }

@@ -136,9 +136,7 @@ std::vector<Expr> scatter_add_expansion(const ExpandContext& c) {
 std::vector<Expr> axes_or_all_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
   const Expr axes = c.input(0);
-  const Expr rank = squeeze(rank_of(c.input(1)), b.integers({0}));
-  const Expr every =
-      b.add("Range", values({b.scalar(0, DType::i64), rank, b.scalar(1, DType::i64)}), DType::i64);
+  const Expr every = numbers_below(rank_of(c.input(1)));
   // Of "every" only as many as are missing: all where there are no axes, none where there are some.
   const Expr is_empty = cast(equal(shape_of(axes), b.integers({0})), DType::i64);
   return {concat(

@@ -7,21 +7,10 @@
 namespace onward {
 namespace {
 
-Expr range_to(Expr size) {
-  Builder& b = size.builder();
-  const Expr end = squeeze(size, b.integers({0}));
-  return b.add("Range", values({b.scalar(0, DType::i64), end, b.scalar(1, DType::i64)}),
-               DType::i64);
-}
-
 /// How far each place of a matrix is to the right of the diagonal: column - row.
 Expr offsets(Expr x) {
-  const Expr columns = range_to(dim_of(x, -1)), rows = range_to(dim_of(x, -2));
+  const Expr columns = numbers_below(dim_of(x, -1)), rows = numbers_below(dim_of(x, -2));
   return columns - unsqueeze(rows, x.builder().integers({1}));
-}
-
-Expr not_below(Expr a, Expr b) {
-  return a.builder().add("GreaterOrEqual", values({a, b}), DType::boolean);
 }
 
 // The elements on and above the k-th diagonal, or on and below it; zeros elsewhere.
@@ -29,7 +18,7 @@ std::vector<Expr> trilu_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
   const Expr x = c.input(0), k = c.has_input(1) ? c.input(1) : b.scalar(0, DType::i64);
   const bool upper = c.node().int_or("upper", 1) != 0;
-  const Expr kept = upper ? not_below(offsets(x), k) : not_below(k, offsets(x));
+  const Expr kept = upper ? greater_or_equal(offsets(x), k) : greater_or_equal(k, offsets(x));
   if (x.dtype() == DType::boolean) return {logical_and(x, kept)};
   if (!is_float(x.dtype()) && !is_integer(x.dtype())) throw Error("its elements have no zero");
   return {where(kept, x, b.scalar(0, x.dtype()))};
@@ -58,9 +47,9 @@ std::vector<InferredOutput> cofactors_types(const Node& node, const KnownData&) 
 std::vector<Expr> cofactors_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
   const Expr x = c.input(0), one = b.integers({1}), last = b.integers({1});
-  const Expr n = dim_of(x, -1), each = range_to(n), others = range_to(n - one);
+  const Expr n = dim_of(x, -1), each = numbers_below(n), others = numbers_below(n - one);
   // Row i has the numbers from 0 to n - 1 without i.
-  const Expr skips = not_below(others, unsqueeze(each, last));
+  const Expr skips = greater_or_equal(others, unsqueeze(each, last));
   const Expr rest = others + cast(skips, DType::i64);
   const Expr rows = gather(x, rest, -2);                        // [*, i, n - 1, n]
   const Expr minors = gather(swap_last_two(rows), rest, -2);    // [*, i, j, n - 1, n - 1]

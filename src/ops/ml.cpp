@@ -67,8 +67,6 @@ std::vector<Expr> scaler_expansion(const ExpandContext& c) {
   return {cast((x - constant_vector(x, offset)) * constant_vector(x, scale), DType::f32)};
 }
 
-Expr absolute(Expr x) { return x.builder().add("Abs", {x.value()}, x.dtype()); }
-
 Expr largest_of_row(Expr x) {
   return x.builder().add("ReduceMax", values({x, x.builder().integers({-1})}), x.dtype());
 }
@@ -81,7 +79,7 @@ std::vector<Expr> normalizer_expansion(const ExpandContext& c) {
   const std::string norm = c.node().string_or("norm", "MAX");
   const auto divisor = [&] {
     if (norm == "MAX") return largest_of_row(x);
-    if (norm == "L1") return sum(absolute(x), last, KeepDims::yes);
+    if (norm == "L1") return sum(abs(x), last, KeepDims::yes);
     if (norm == "L2") return sqrt(sum(x * x, last, KeepDims::yes));
     throw Error(fmt::format("its norm '{}' is none of MAX, L1 and L2", norm));
   }();
@@ -172,7 +170,7 @@ std::vector<Expr> feature_vectorizer_expansion(const ExpandContext& c) {
 Expr softmax_of_others(Expr z) {
   Builder& b = z.builder();
   const Expr highest = largest_of_row(z);
-  const Expr is_zero = logical_not(greater(absolute(z), b.scalar(1e-7, z.dtype())));
+  const Expr is_zero = logical_not(greater(abs(z), b.scalar(1e-7, z.dtype())));
   const Expr e = where(is_zero, z * exp(-highest), exp(z - highest));
   const Expr total = sum(e, b.integers({-1}), KeepDims::yes), zero = b.scalar(0, z.dtype());
   const Expr one = b.scalar(1, z.dtype()), half = b.scalar(0.5, z.dtype());

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "ops/families.h"
 
@@ -180,20 +179,6 @@ Grads batch_norm_vjp(const VjpContext& c) {
   return c.attribute("training_mode", 0) != 0 ? batch_norm_in_training(c) : frozen_batch_norm(c);
 }
 
-/// The axes from `axis` to the last; the rank may be known only when the graph runs.
-Expr axes_from(Expr x, int64_t axis) {
-  Builder& b = x.builder();
-  const auto known = rank(x.value());
-  if (axis >= 0 && !known) {
-    const Expr end = squeeze(rank_of(x), b.integers({0}));
-    const Expr begin = b.scalar(static_cast<double>(axis), DType::i64);
-    return b.add("Range", values({begin, end, b.scalar(1, DType::i64)}), DType::i64);
-  }
-  std::vector<int64_t> axes(static_cast<size_t>(axis < 0 ? -axis : *known - axis));
-  std::iota(axes.begin(), axes.end(), axis);
-  return b.integers(axes);
-}
-
 /// Averages over the axes from `axis` on, and what follows from them.
 struct RowStatistics {
   Expr axes;
@@ -220,7 +205,7 @@ struct RowStatistics {
 // The internal form, which a step's passes make, gives them in the precision of x.
 std::vector<Expr> layer_norm_expansion(const ExpandContext& c) {
   const DType dtype = c.input(0).dtype();
-  const DType wide = bits(dtype) < 32 ? DType::f32 : dtype;
+  const DType wide = wide_type(dtype);
   const RowStatistics row(cast(c.input(0), wide), c.node());
   Expr y = row.xhat * cast(c.input(1), wide);
   if (c.has_input(2)) y = y + cast(c.input(2), wide);

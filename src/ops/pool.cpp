@@ -169,13 +169,12 @@ Expr powered(Expr x, int64_t p) {
 /// The p-th root of a sum; where that is zero it has no slope, and 0 is given for it.
 Expr root_of(Expr sum, int64_t p) {
   if (p == 1) return sum;
+  if (p == 2) return sqrt_flat_at_zero(sum);
   Builder& b = sum.builder();
   const Expr zero = b.scalar(0, sum.dtype()), one = b.scalar(1, sum.dtype());
   const Expr is_zero = equal(sum, zero);
-  const Expr positive = where(is_zero, one, sum);
-  const Expr root =
-      p == 2 ? sqrt(positive) : pow(positive, b.scalar(1.0 / static_cast<double>(p), sum.dtype()));
-  return where(is_zero, zero, root);
+  const Expr exponent = b.scalar(1.0 / static_cast<double>(p), sum.dtype());
+  return where(is_zero, zero, pow(where(is_zero, one, sum), exponent));
 }
 
 std::vector<Expr> global_lp_pool_expansion(const ExpandContext& c) {

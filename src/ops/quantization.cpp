@@ -104,13 +104,7 @@ class Granularity {
   }
 
   /// The block of each place along the axis: 0, 0, 1, 1 ...
-  Expr blocks() const {
-    Builder& b = x_.builder();
-    const Expr size = gather(shape_of(x_), b.scalar(static_cast<double>(axis_), DType::i64), 0);
-    const Expr places = b.add(
-        "Range", values({b.scalar(0, DType::i64), size, b.scalar(1, DType::i64)}), DType::i64);
-    return places / static_cast<double>(block_);
-  }
+  Expr blocks() const { return numbers_below(dim_of(x_, axis_)) / static_cast<double>(block_); }
 
   Expr x_, scale_;
   int64_t axis_, block_;

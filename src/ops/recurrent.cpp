@@ -293,14 +293,6 @@ class Unrolled {
     return gates + b_.add("Concat", sums, x_.dtype(), {{"axis", int64_t{0}}});
   }
 
-  /// The lengths of the sequences, picked from those that there can be: none other is an index.
-  Expr checked_lengths(Expr time) {
-    const Expr zero = b_.scalar(0, DType::i64), one = b_.scalar(1, DType::i64);
-    const Expr given = cast(c_.input(kLengths), DType::i64), beyond = time + one;
-    const Expr possible = b_.add("Range", values({zero, beyond, one}), DType::i64);
-    return gather(possible, where(less(given, zero), beyond, given), 0);
-  }
-
   /// One direction: the last states, and all of the first where they are wanted.
   std::vector<Expr> scan(int64_t d) {
     Cell cell = cell_of(d);
@@ -326,11 +318,10 @@ class Unrolled {
     std::vector<Expr> next = kind_.step(cell, now, states);
     std::optional<Expr> is_inside;  // which sequences of the batch are still going on
     if (has_lengths) {
-      const Expr zero = b_.scalar(0, DType::i64), one = b_.scalar(1, DType::i64);
-      const Expr length = squeeze(dim_of(x_, 0), b_.integers({0}));
-      inputs.push_back(b_.add("Range", values({zero, length, one}), DType::i64).value());
+      const Expr length = dim_of(x_, 0), given = cast(c_.input(kLengths), DType::i64);
+      inputs.push_back(numbers_below(length).value());
       const Expr time = input("time", Type::tensor(DType::i64, Shape{}));
-      const Expr lengths = inside.expr(checked_lengths(length).value());
+      const Expr lengths = inside.expr(checked_up_to(given, length).value());
       is_inside = unsqueeze(less(time, lengths), inside.integers({1}));
       for (size_t i = 0; i < next.size(); ++i) next[i] = where(*is_inside, next[i], states[i]);
     }

@@ -9,12 +9,7 @@ namespace {
 /// is left out or empty (unless the node says that then nothing is reduced).
 Expr reduced_axes(const VjpContext& c) {
   Builder& b = c.builder();
-  const auto all = [&] {
-    const Expr none = b.scalar(0, DType::i64);
-    const Expr one = b.scalar(1, DType::i64);
-    const Expr rank = squeeze(rank_of(c.input(0)), b.integers({0}));
-    return b.add("Range", values({none, rank, one}), DType::i64);
-  };
+  const auto all = [&] { return numbers_below(rank_of(c.input(0))); };
   const bool noop = c.attribute("noop_with_empty_axes", 0) != 0;
   if (!c.has_input(1)) return noop ? b.integers({}) : all();
   const Expr given = c.input(1);
@@ -93,10 +88,8 @@ Expr reduced(const ExpandContext& c, std::string_view op, Expr x) {
   return reduced(c, op, x, c.node().int_or("keepdims", 1));
 }
 
-Expr absolute(Expr x) { return x.builder().add("Abs", {x.value()}, x.dtype()); }
-
 std::vector<Expr> reduce_l1_expansion(const ExpandContext& c) {
-  return {reduced(c, "ReduceSum", absolute(c.input(0)))};
+  return {reduced(c, "ReduceSum", abs(c.input(0)))};
 }
 
 std::vector<Expr> reduce_sum_square_expansion(const ExpandContext& c) {
@@ -108,19 +101,13 @@ std::vector<Expr> reduce_log_sum_expansion(const ExpandContext& c) {
 }
 
 /// Squares and exponentials of small types leave their range.
-DType wide(DType dtype) {
-  if (!is_float(dtype)) return DType::f64;
-  return bits(dtype) < 32 ? DType::f32 : dtype;
-}
+DType wide(DType dtype) { return is_float(dtype) ? wide_type(dtype) : DType::f64; }
 
 // The root of a sum of squares; where it is zero, so is its gradient.
 std::vector<Expr> reduce_l2_expansion(const ExpandContext& c) {
   const DType dtype = c.input(0).dtype();
   const Expr x = cast(c.input(0), wide(dtype)), squares = reduced(c, "ReduceSum", x * x);
-  const auto number = [&](double value) { return c.builder().scalar(value, x.dtype()); };
-  const Expr positive = greater(squares, number(0));
-  const Expr root = sqrt(where(positive, squares, number(1)));
-  return {cast(where(positive, root, squares), dtype)};
+  return {cast(sqrt_flat_at_zero(squares), dtype)};
 }
 
 // y = m + log(sum(e^(x - m))) with the largest element m, or zero where that is infinite.
@@ -129,7 +116,7 @@ std::vector<Expr> reduce_log_sum_exp_expansion(const ExpandContext& c) {
   const DType dtype = c.input(0).dtype();
   const Expr x = cast(c.input(0), wide(dtype)), largest = reduced(c, "ReduceMax", x, 1);
   const Expr infinity = b.scalar(std::numeric_limits<double>::infinity(), x.dtype());
-  const Expr shift = where(equal(absolute(largest), infinity), b.scalar(0, x.dtype()), largest);
+  const Expr shift = where(equal(abs(largest), infinity), b.scalar(0, x.dtype()), largest);
   const Expr y = log(reduced(c, "ReduceSum", exp(x - shift), 1)) + shift;
   // A sum of one element takes the dimensions of size one away.
   const bool keeps = c.node().int_or("keepdims", 1) != 0;

@@ -116,10 +116,7 @@ bool takes_region(const Node& node) {
 Expr computed_weights(const ExpandContext& c, int64_t place, Expr size, Expr resized) {
   Builder& b = c.builder();
   const DType dtype = c.input(0).dtype();
-  const Expr places = b.add(
-      "Range",
-      values({b.scalar(0, DType::i64), squeeze(size, b.integers({0})), b.scalar(1, DType::i64)}),
-      DType::i64);
+  const Expr places = numbers_below(size);
   const Expr unit = cast(equal(unsqueeze(places, b.integers({1})), places), dtype);
   std::vector<NamedAttribute> attributes = linear_part(c.node());
   std::erase_if(attributes, [](const NamedAttribute& each) { return each.name == "axes"; });
@@ -145,9 +142,7 @@ Expr computed_weights(const ExpandContext& c, int64_t place, Expr size, Expr res
 Expr nearest_grad(const ExpandContext& c) {
   Builder& b = c.builder();
   const Expr shape = c.input(1);
-  const Expr count = b.add("ReduceProd", {shape.value()}, DType::i64, {{"keepdims", int64_t{0}}});
-  const Expr places =
-      b.add("Range", values({b.scalar(0, DType::i64), count, b.scalar(1, DType::i64)}), DType::i64);
+  const Expr places = numbers_below(b.add("ReduceProd", {shape.value()}, DType::i64));
   std::vector<NamedAttribute> attributes = linear_part(c.node());
   attributes.push_back({"extrapolation_value", -1.0F});
   const Expr origin = b.add(

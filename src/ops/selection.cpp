@@ -46,20 +46,15 @@ Grads reverse_sequence_vjp(const VjpContext& c) {
 /// Element t of a sequence of n comes from n - 1 - t, and from t behind its end.
 std::vector<Expr> reverse_sequence_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
-  const Expr x = c.input(0), lengths = c.input(1);
+  const Expr x = c.input(0), one = b.scalar(1, DType::i64);
   const int64_t time = c.node().int_or("time_axis", 0);
-  const Expr zero = b.scalar(0, DType::i64), one = b.scalar(1, DType::i64);
-  const Expr steps = squeeze(dim_of(x, time), b.integers({0}));
-  const Expr line = b.add("Range", values({zero, steps, one}), DType::i64);
-  const Expr along_time = unsqueeze(line, b.integers({1 - time}));
+  const Expr steps = dim_of(x, time), lengths = checked_up_to(c.input(1), steps);
+  const Expr along_time = unsqueeze(numbers_below(steps), b.integers({1 - time}));
   const Expr along_batch = unsqueeze(lengths, b.integers({time}));
   const Expr origin =
       where(less(along_time, along_batch), along_batch - one - along_time, along_time);
   // Each time of each sequence is a row.
-  const Expr batch =
-      unsqueeze(b.add("Range", values({zero, squeeze(dim_of(x, 1 - time), b.integers({0})), one}),
-                      DType::i64),
-                b.integers({time}));
+  const Expr batch = unsqueeze(numbers_below(dim_of(x, 1 - time)), b.integers({time}));
   const Expr row = time == 0 ? origin * dim_of(x, 1) + batch : batch * dim_of(x, 1) + origin;
   const Expr rows = b.add("Flatten", {x.value()}, x.dtype(), {{"axis", int64_t{2}}});
   return {reshape(gather(rows, reshape(row, b.integers({-1})), 0), shape_of(x))};

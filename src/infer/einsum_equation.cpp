@@ -1,8 +1,10 @@
-#include "ops/einsum_equation.h"
+#include "infer/einsum_equation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <optional>
 
 #include "onward/error.h"
@@ -50,7 +52,63 @@ Labels implicit_output(const std::vector<std::string>& terms, size_t ellipsis) {
   return labels_of(std::string(kEllipsis), ellipsis) + once;
 }
 
+/// Letters, one ellipsis an operand, one arrow: "...ij,...jk->...ik".
+bool is_equation(std::string text) {
+  std::erase(text, ' ');
+  if (const size_t arrow = text.find("->"); arrow != std::string::npos) text.replace(arrow, 2, ",");
+  bool ellipsis = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ',') {
+      ellipsis = false;
+    } else if (text.compare(i, 3, "...") == 0 && !ellipsis) {
+      ellipsis = true;
+      i += 2;
+    } else if (!std::isalpha(static_cast<unsigned char>(text[i]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A letter has one size, wherever it stands; those of an ellipsis may also be 1.
+void check_sizes(const Equation& equation, const Operands& operands) {
+  std::map<char, int64_t> sizes;
+  for (size_t i = 0; i < equation.operands.size(); ++i) {
+    for (size_t d = 0; d < equation.operands[i].size(); ++d) {
+      const char label = equation.operands[i][d];
+      const auto size = operands.dim(i, d);
+      if (!size || (is_of_ellipsis(label) && *size == 1)) continue;
+      const auto [known, is_new] = sizes.emplace(label, *size);
+      if (is_new || known->second == *size) continue;
+      throw Error(fmt::format(
+          "{} is {} in one place of its equation and {} in another",
+          is_of_ellipsis(label) ? "a dimension of its ellipsis" : fmt::format("'{}'", label),
+          known->second, *size));
+    }
+  }
+}
+
 }  // namespace
+
+std::optional<Refusal> guard_einsum(const Operands& operands) {
+  const std::string text = operands.node().string_or("equation", "");
+  if (!is_equation(text)) {
+    return Refusal{"attribute", "",
+                   fmt::format("'{}' is not an equation such as 'ij,jk->ik'", text)};
+  }
+  std::vector<int64_t> ranks;
+  for (size_t i = 0; i < operands.node().inputs().size(); ++i) {
+    const auto rank = operands.rank(i);
+    if (!rank && has_ellipsis(text)) return std::nullopt;
+    ranks.push_back(rank.value_or(-1));
+  }
+  try {
+    check_sizes(read_equation(text, ranks), operands);
+  } catch (const Error& error) {
+    return Refusal{"shape", "", error.what()};
+  }
+  return std::nullopt;
+}
 
 bool is_of_ellipsis(char label) { return label < kFirstLetter; }
 
