@@ -54,12 +54,17 @@ bool is_default(const Attribute& attribute, const Schema& schema) {
   return false;
 }
 
-/// Why plainer operators are to stand for a node: an attribute or an element type that an older
-/// version does not know, and that no rule for older forms knows of either.
+/// Why plainer operators are to stand for a node: an older version that means something else, an
+/// attribute or an element type that it does not know, and that no rule for older forms knows of
+/// either.
 std::string new_part(const Node& node, const Schema& newest, const Schema& older) {
-  for (const Schema* each = &newest; each->since_version() > older.since_version();
-       each = schema_of(node.op, each->since_version() - 1)) {
+  for (const Schema* each = &newest; each->since_version() > older.since_version();) {
     if (find_older_form(node.op, each->since_version())) return "";
+    const Schema* before = schema_of(node.op, each->since_version() - 1);
+    if (!is_same_form(node.op, before->since_version(), each->since_version())) {
+      return fmt::format("its version of opset {} is not supported", before->since_version());
+    }
+    each = before;
   }
   for (const Attribute& attribute : node.attributes()) {
     if (older.attributes().contains(attribute.name) || is_default(attribute, newest)) continue;

@@ -155,6 +155,11 @@ TEST(WriteInOpset, SpellsYoungerOperators) {
        "large = Mul(x, k)\n small = Cast<to = 10>(large)\n s = Cast<to = 10>(one)\n"
        "n = LayerNormalization(small, s)\n y = Cast<to = 1>(n)",
        ""},
+      {"GroupNormalization, whose scales were those of groups", 18, "(float[2,3] x) => (y)",
+       "r = Constant<value = int64[3] {1, 2, 3}>()\n cube = Reshape(x, r)\n"
+       "s = Constant<value = float[2] {1, 2}>()\n b = Constant<value = float[2] {3, 0}>()\n"
+       "y = GroupNormalization<num_groups = 1>(cube, s, b)",
+       ""},
       {"LayerNormalization of two axes", 13, "(float[2,3] x) => (y)",
        "s = Constant<value = float[3] {1, 2, -1}>()\n y = LayerNormalization<axis = 0>(x, s)", ""},
   };
