@@ -94,7 +94,9 @@ std::vector<Expr> shrink_expansion(const ExpandContext& c) {
 const OpDef kActivationOps[] = {
     {.name = "Celu", .expansion = celu_expansion},
     {.name = "Elu", .expansion = elu_expansion},
-    {.name = "HardSigmoid", .expansion = hard_sigmoid_expansion, .range = ranges::truth},
+    {.name = "HardSigmoid",
+     .expansion = in_float32<hard_sigmoid_expansion>,
+     .range = ranges::truth},
     {.name = "Mish", .expansion = mish_expansion},
     {.name = "PRelu", .vjp = prelu_vjp, .traits = kBroadcasts, .inputs = {In::data, In::slope}},
     {.name = "Selu", .expansion = selu_expansion},

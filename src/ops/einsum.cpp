@@ -189,9 +189,11 @@ Equation equation_of(const ExpandContext& c, size_t first) {
 }
 
 /// The type in which products are computed: MatMul has no integers of fewer than 32 bits, and the
-/// low bits of a sum are those of its parts.
+/// low bits of a sum are those of its parts. A product of several small floats may leave their
+/// range where the result does not.
 DType product_type(DType dtype) {
-  return is_integer(dtype) && bits(dtype) < 32 ? DType::i64 : dtype;
+  if (bits(dtype) >= 32) return dtype;
+  return is_integer(dtype) ? DType::i64 : DType::f32;
 }
 
 std::vector<Expr> einsum_expansion(const ExpandContext& c) {
@@ -280,7 +282,7 @@ const OpDef kEinsumOps[] = {
     {.name = "EinsumGrad",
      .domain = kInternalDomain,
      .vjp = einsum_grad_vjp,
-     .expansion = einsum_grad_expansion,
+     .expansion = in_float32<einsum_grad_expansion>,
      .types = einsum_grad_types,
      .constant_in = ~inputs_at({0})},
 };

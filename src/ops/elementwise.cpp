@@ -46,17 +46,15 @@ Grads leaky_relu_vjp(const VjpContext& c) {
 }
 
 // y = x Phi(x), with the normal distribution's Phi or an approximation of it by tanh. Where x is
-// negative, 1 + erf cancels: small types are computed in float32.
+// negative, 1 + erf cancels.
 std::vector<Expr> gelu_expansion(const ExpandContext& c) {
-  const DType dtype = c.input(0).dtype();
-  const Expr x = cast(c.input(0), wide_type(dtype));
-  const auto result = [&](Expr y) { return cast(y, dtype); };
+  const Expr x = c.input(0);
   if (c.node().string_or("approximate", "none") == "tanh") {
     const double scale = std::sqrt(2 / std::numbers::pi);
-    return {result(0.5 * x * (1 + tanh(scale * (x + 0.044715 * (x * x * x)))))};
+    return {0.5 * x * (1 + tanh(scale * (x + 0.044715 * (x * x * x))))};
   }
   const Expr scaled = x / std::numbers::sqrt2;
-  return {result(0.5 * x * (1 + c.builder().add("Erf", {scaled.value()}, x.dtype())))};
+  return {0.5 * x * (1 + c.builder().add("Erf", {scaled.value()}, x.dtype()))};
 }
 
 // y = x min(relu(x + 3), 6) / 6. Its slope is 0 at -3 and 1 at 3, as in PyTorch and Keras.
@@ -126,7 +124,8 @@ Grads cast_vjp(const VjpContext& c) {
 }
 
 std::vector<Expr> mean_expansion(const ExpandContext& c) {
-  const std::vector<Value*> all(c.node().inputs().begin(), c.node().inputs().end());
+  std::vector<Value*> all;
+  for (size_t i = 0; i < c.node().inputs().size(); ++i) all.push_back(c.input(i).value());
   const Expr total = c.builder().add("Sum", all, c.input(0).dtype());
   return {total / static_cast<double>(all.size())};
 }
@@ -194,12 +193,12 @@ const OpDef kElementwiseOps[] = {
      .traits = kBroadcasts,
      .inputs = {In::data, In::setting},
      .range = ranges::hull_rule},
-    {.name = "Gelu", .expansion = gelu_expansion},
-    {.name = "HardSwish", .expansion = hard_swish_expansion},
+    {.name = "Gelu", .expansion = in_float32<gelu_expansion>},
+    {.name = "HardSwish", .expansion = in_float32<hard_swish_expansion>},
     {.name = "LeakyRelu", .vjp = leaky_relu_vjp},
     {.name = "Max", .vjp = extremum_vjp, .traits = kBroadcasts, .range = ranges::largest},
     {.name = "Mean",
-     .expansion = mean_expansion,
+     .expansion = in_float32<mean_expansion>,
      .traits = kBroadcasts,
      .range = ranges::hull_rule},
     {.name = "Min", .vjp = extremum_vjp, .traits = kBroadcasts, .range = ranges::smallest},

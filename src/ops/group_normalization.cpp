@@ -76,10 +76,10 @@ const OpDef kGroupNormalizationOps[] = {
      .traits = kImages,
      .inputs = kScaleAndBias},
     {.name = "InstanceNormalization",
-     .expansion = instance_norm_expansion,
+     .expansion = in_float32<instance_norm_expansion>,
      .traits = kImages,
      .inputs = kScaleAndBias},
-    {.name = "LRN", .expansion = lrn_expansion, .traits = kImages},
+    {.name = "LRN", .expansion = in_float32<lrn_expansion>, .traits = kImages},
 };
 
 }  // namespace

@@ -18,8 +18,7 @@ std::vector<Expr> rms_norm_expansion(const ExpandContext& c) {
 
 // y = (x - mean(x)) / (deviation + 1e-9), over the axes.
 std::vector<Expr> mean_variance_norm_expansion(const ExpandContext& c) {
-  const DType dtype = c.input(0).dtype();
-  const Expr x = cast(c.input(0), wide_type(dtype));
+  const Expr x = c.input(0);
   const auto* given = c.node().get<std::vector<int64_t>>("axes");
   const Expr axes = c.builder().integers(given ? *given : std::vector<int64_t>{0, 2, 3});
   const auto average = [&](Expr value) {  // over all where there are no axes
@@ -27,7 +26,7 @@ std::vector<Expr> mean_variance_norm_expansion(const ExpandContext& c) {
   };
   const Expr centered = x - average(x);
   const Expr deviation = sqrt_flat_at_zero(average(centered * centered));
-  return {cast(centered / (deviation + 1e-9), dtype)};
+  return {centered / (deviation + 1e-9)};
 }
 
 // y = x / |x| along an axis, zero where the norm is.
@@ -43,8 +42,8 @@ std::vector<Expr> lp_norm_expansion(const ExpandContext& c) {
 }
 
 const OpDef kNormOps[] = {
-    {.name = "LpNormalization", .expansion = lp_norm_expansion},
-    {.name = "MeanVarianceNormalization", .expansion = mean_variance_norm_expansion},
+    {.name = "LpNormalization", .expansion = in_float32<lp_norm_expansion>},
+    {.name = "MeanVarianceNormalization", .expansion = in_float32<mean_variance_norm_expansion>},
     {.name = "RMSNormalization", .expansion = rms_norm_expansion, .inputs = {In::data, In::scale}},
 };
 

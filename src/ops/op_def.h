@@ -98,15 +98,36 @@ class ExpandContext {
   const Node& node() const { return node_; }
   Builder& builder() const { return builder_; }
   bool has_input(size_t index) const { return node_.input(index) != nullptr; }
-  Expr input(size_t index) const { return builder_.expr(node_.input(index)); }
+  Expr input(size_t index) const {
+    const Expr x = builder_.expr(node_.input(index));
+    return widens_ && is_float(x.dtype()) ? cast(x, wide_type(x.dtype())) : x;
+  }
+  /// The same node with its small floats in float32.
+  ExpandContext widened() const {
+    ExpandContext wide = *this;
+    wide.widens_ = true;
+    return wide;
+  }
 
  private:
   const Node& node_;
   Builder& builder_;
+  bool widens_ = false;
 };
 
 /// Says a node in plainer operators; gives its outputs in order.
 using Expansion = std::vector<Expr> (*)(const ExpandContext&);
+
+/// An expansion with sums, products or powers that small floats do not hold, though they hold the
+/// results, which have the first input's type: in between it computes in float32.
+template <Expansion kExpansion>
+std::vector<Expr> in_float32(const ExpandContext& c) {
+  std::vector<Expr> results;
+  for (const Expr& wide : kExpansion(c.widened())) {
+    results.push_back(cast(wide, c.input(0).dtype()));
+  }
+  return results;
+}
 
 /// What is known of an internal operator's outputs before a graph runs.
 using TypeRule = ForeignRule;

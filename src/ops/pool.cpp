@@ -188,7 +188,7 @@ std::vector<Expr> global_lp_pool_expansion(const ExpandContext& c) {
 std::vector<Expr> lp_pool_expansion(const ExpandContext& c) {
   const int64_t p = c.node().int_or("p", 2);
   const Expr x = c.input(0);
-  const Spatial spatial = spatial_of(x.value()->type, shape_of(x));
+  const Spatial spatial = spatial_of(c.node().input(0)->type, shape_of(x));
   const WindowValues windows(c, spatial, spatial);  // kernel_shape is always given
   const Expr means =
       c.builder().add("AveragePool", {powered(x, p).value()}, x.dtype(), pool_attributes(c.node()));
@@ -205,9 +205,9 @@ const OpDef kPoolOps[] = {
      .expansion = average_pool_grad_expansion,
      .types = average_pool_grad_types},
     {.name = "GlobalAveragePool", .vjp = global_average_pool_vjp, .traits = kImages},
-    {.name = "GlobalLpPool", .expansion = global_lp_pool_expansion, .traits = kImages},
+    {.name = "GlobalLpPool", .expansion = in_float32<global_lp_pool_expansion>, .traits = kImages},
     {.name = "GlobalMaxPool", .expansion = global_max_pool_expansion, .traits = kImages},
-    {.name = "LpPool", .expansion = lp_pool_expansion, .traits = kWindows},
+    {.name = "LpPool", .expansion = in_float32<lp_pool_expansion>, .traits = kWindows},
     {.name = "MaxPool", .vjp = max_pool_vjp, .traits = kWindows},
 };
 

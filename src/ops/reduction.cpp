@@ -130,7 +130,7 @@ const OpDef kReductionOps[] = {
     {.name = "ArgMin", .no_gradient = "its result is indices"},
     {.name = "ReduceL1", .expansion = reduce_l1_expansion, .inputs = kReduced},
     {.name = "ReduceL2", .expansion = reduce_l2_expansion, .inputs = kReduced},
-    {.name = "ReduceLogSum", .expansion = reduce_log_sum_expansion, .inputs = kReduced},
+    {.name = "ReduceLogSum", .expansion = in_float32<reduce_log_sum_expansion>, .inputs = kReduced},
     {.name = "ReduceLogSumExp",
      .vjp = reduce_log_sum_exp_vjp,
      .expansion = reduce_log_sum_exp_expansion,
@@ -140,7 +140,9 @@ const OpDef kReductionOps[] = {
     {.name = "ReduceMin", .vjp = extreme_vjp, .inputs = kReduced},
     {.name = "ReduceProd", .vjp = reduce_prod_vjp, .inputs = kReduced},
     {.name = "ReduceSum", .vjp = reduce_sum_vjp, .inputs = kReduced},
-    {.name = "ReduceSumSquare", .expansion = reduce_sum_square_expansion, .inputs = kReduced},
+    {.name = "ReduceSumSquare",
+     .expansion = in_float32<reduce_sum_square_expansion>,
+     .inputs = kReduced},
 };
 
 }  // namespace

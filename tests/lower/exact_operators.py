@@ -117,11 +117,11 @@ class LRN(OpRun):
 
     def _run(self, x, alpha=None, beta=None, bias=None, size=None):
         alpha, beta, bias = (float(np.float32(number)) for number in (alpha, beta, bias))
-        before = (size - 1) // 2
+        before, dtype, x = (size - 1) // 2, x.dtype, x.astype(np.float64)
         sums = np.zeros_like(x)
         for c in range(x.shape[1]):
             sums[:, c] = (x[:, max(0, c - before):c + size - before] ** 2).sum(axis=1)
-        return (x / (bias + alpha / size * sums) ** beta,)
+        return ((x / (bias + alpha / size * sums) ** beta).astype(dtype),)
 
 
 def logarithms(x, axis):
@@ -137,7 +137,7 @@ class GlobalLpPool(OpRun):
     op_domain = ""
 
     def _run(self, x, p=None):
-        sums = (np.abs(x) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True)
+        sums = (np.abs(x.astype(np.float64)) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True)
         return ((sums ** (1 / p)).astype(x.dtype),)
 
 
@@ -154,20 +154,21 @@ class LpPool(OpRun):
         size = x.shape[2:]
         before, outputs = [0] * rank, [0] * rank
         for d in range(rank):
-            if auto_pad == "SAME_UPPER":
+            if auto_pad.startswith("SAME"):
                 outputs[d] = -(-size[d] // strides[d])
-                before[d] = max(0, (outputs[d] - 1) * strides[d] + reach[d] - size[d]) // 2
+                total = max(0, (outputs[d] - 1) * strides[d] + reach[d] - size[d])
+                before[d] = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
             else:
                 before[d], after = (pads[d], pads[rank + d]) if pads else (0, 0)
                 room = size[d] + before[d] + after - reach[d]
                 outputs[d] = (-(-room // strides[d]) if ceil_mode else room // strides[d]) + 1
                 outputs[d] -= bool(ceil_mode) and (outputs[d] - 1) * strides[d] >= size[d] + before[d]
-        sums = np.zeros([*x.shape[:2], *outputs], x.dtype)
+        sums = np.zeros([*x.shape[:2], *outputs])
         for at in itertools.product(*map(range, outputs)):
             for tap in itertools.product(*map(range, kernel_shape)):
                 place = [at[d] * strides[d] + tap[d] * dilations[d] - before[d] for d in range(rank)]
                 if all(0 <= here < size[d] for d, here in enumerate(place)):
-                    sums[(..., *at)] += np.abs(x[(..., *place)]) ** p
+                    sums[(..., *at)] += np.abs(x[(..., *place)].astype(np.float64)) ** p
         return ((sums ** (1 / p)).astype(x.dtype),)
 
 
