@@ -13,16 +13,15 @@ import operators_normalization
 import operators_quantized
 import operators_shape
 import values
-from covered import NOT_DRAWN_YET
-from graph import Graph, Unsuitable, schema
+from graph import Graph, Unsuitable, schema, versions
 from onnx import helper, numpy_helper
 
-DRAWN = (operators_elementwise.OPERATORS | operators_shape.OPERATORS | operators_layer.OPERATORS |
-         operators_matrix.OPERATORS | operators_normalization.OPERATORS | operators_quantized.OPERATORS |
-         operators_attention.OPERATORS | operators_image.OPERATORS)
-OPERATORS = {op: add for op, add in DRAWN.items() if op not in NOT_DRAWN_YET}
+OPERATORS = (operators_elementwise.OPERATORS | operators_shape.OPERATORS | operators_layer.OPERATORS |
+             operators_matrix.OPERATORS | operators_normalization.OPERATORS | operators_quantized.OPERATORS |
+             operators_attention.OPERATORS | operators_image.OPERATORS)
 
 OLDEST_OPSET, NEWEST_OPSET = 6, onnx.defs.onnx_opset_version()
+YOUNG = 23  # the opset from which on operators are new to few graphs, and drawn more often in those
 
 # Operators whose results nobody differentiates, or that draw numbers: not for smooth graphs.
 NOT_SMOOTH = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "NonZero",
@@ -59,10 +58,11 @@ def random_opset(choices):
 def grow(g, among, count):
     """Adds nodes; what has no form for this opset and these types is passed over."""
     wanted = len(g.nodes) + count
+    young = [op for op in among if YOUNG <= versions(op)[-1] <= g.opset]
     for _ in range(20 * count):
         if len(g.nodes) >= wanted:
             return
-        op = g.choices.choice(among)
+        op = g.choices.choice(young if young and g.maybe(0.2) else among)
         if not onnx.defs.has(op, g.opset, ""):
             continue
         before = (list(g.values), dict(g.leaves), list(g.nodes))

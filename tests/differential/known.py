@@ -111,6 +111,21 @@ def sum_that_overflows(site):
     return is_integer(site.input(0)) and beyond(site.input(0), magnitudes(site.input(0)).sum(), np.inf)
 
 
+def product_beyond_double(site):
+    return is_integer(site.input(0)) and beyond(site.input(0), np.prod(np.maximum(magnitudes(site.input(0)), 1)), 2.0**53)
+
+
+def contraction_beyond_double(site):
+    if not is_integer(site.input(0)):
+        return False
+    return beyond(site.input(0), np.prod([magnitudes(each).sum() for each in site.inputs]), 2.0**53)
+
+
+def norm_that_overflows(site):
+    x = site.input(0)
+    return is_integer(x) and beyond(x, np.sqrt((magnitudes(x) ** 2).sum()), np.inf)
+
+
 def large_integer_product(site):
     if not is_integer(site.input(0)):
         return False
@@ -192,15 +207,86 @@ def several_axes(site):
     return site.opset < 13 and (shape is None or site.attribute("axis", 1) % len(shape) != len(shape) - 1)
 
 
+def numbers_between(site):
+    """Whether results lie between elements, of which some are not finite, or are no numbers."""
+    return site.attribute("mode", b"nearest") != b"nearest" and site.has(not_finite, 0)
+
+
+def in_order_of_occurrence(site):
+    """Whether the first ones are asked for in their order, and not sorted: alone, or of lines that are not the first
+    axis'."""
+    if site.attribute("sorted", 1) == 1:
+        return False
+    shape, axis = site.shape(0), site.attribute("axis")
+    rank = 0 if shape is None else len(shape)
+    return len(site.node.output) == 1 or (rank != 1 if axis is None else axis not in (0, -rank))
+
+
+def scales_of_channels(site):
+    """Whether each channel of images that are not of two dimensions has a scale of its own."""
+    shape, scales = site.shape(0), site.shape(4)
+    return (shape is None or len(shape) != 4) and (scales is None or np.prod(scales) > 1)
+
+
+def rounded_scale(site):
+    """Whether the root of a scale, by which queries and keys are multiplied, is none that float32 has."""
+    shape, scale = site.shape(0), site.attribute("scale")
+    if not site.is_type("double") or (scale is None and shape is None):
+        return site.is_type("double")
+    if scale is None:
+        scale = 1 / np.sqrt(shape[-1] // (site.attribute("q_num_heads", 1) if len(shape) == 3 else 1))
+    return float(np.float32(np.sqrt(scale))) != np.sqrt(scale)
+
+
+def attends_nothing(site):
+    """Whether a query has no key that a mask, its place or a window lets it see."""
+    (queries, keys), mask = (site.shape(i)[-2] for i in (0, 1)), site.input(3)
+    past = 0 if site.input(4) is None else site.input(4).shape[2]
+    length = site.input(6)
+    lengths = np.array([past + keys]) if length is None else length
+    offset = np.array([past]) if length is None else length - queries
+    left, right = (site.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
+    key = np.arange(past + keys)
+    place = offset.reshape(-1, 1, 1, 1) + np.arange(queries).reshape(-1, 1)
+    seen = key < lengths.reshape(-1, 1, 1, 1)
+    seen = seen & (key <= place if site.attribute("is_causal", 0) else True)
+    seen = seen & (key >= place - left if left >= 0 else True) & (key <= place + right if right >= 0 else True)
+    if mask is not None and mask.dtype == np.bool_:
+        hidden = np.zeros((*mask.shape[:-1], past + keys - mask.shape[-1]), bool)
+        seen = seen & np.concatenate([mask, hidden], axis=-1)
+    return not seen.any(axis=-1).all()
+
+
+def resized_to_one(site):
+    """Whether results of one element have to do with where it lies, in PyTorch's way."""
+    if site.attribute("coordinate_transformation_mode", b"half_pixel") != b"pytorch_half_pixel":
+        return False
+    if site.input(3) is not None:
+        return bool((site.input(3) == 1).any())
+    shape, axes = site.shape(0), site.attribute("axes")
+    if shape is None or site.input(2) is None:
+        return True
+    sizes = [shape[axis] for axis in (range(len(shape)) if axes is None else axes)]
+    return any(int(size * scale) == 1 for size, scale in zip(sizes, site.input(2)))
+
+
 def ends_before_the_first(site):
     shape, end = site.shape(0), site.attribute("end", 0)
     return end < (0 if shape is None else -len(shape))
 
 
+REDUCTIONS = tuple(f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum",
+                                                "SumSquare"))
+
 # Where the standard leaves a result open, nobody is wrong.
 UNDEFINED = [
     Known(("Cast", "CastLike"), "a float that the integer type does not have", out_of_range),
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
+    Known(("Det",), "what is not finite, eliminated in any order", lambda site: site.has(not_finite, 0)),
+    Known(("DynamicQuantizeLinear", "QuantizeLinear"), "what is not finite, in steps of a range",
+          lambda site: site.has(not_finite, 0)),
+    Known(("ReduceL2",), "a norm that the integer type does not have", norm_that_overflows),
+    Known(("Resize", "Upsample"), "what is not finite, times weights of 0: whether those count is not said", numbers_between),
     Known(("SoftmaxCrossEntropyLoss", "LogSoftmax", "Softmax"), "scores whose largest is not finite",
           undefined_scores),
 ]
@@ -219,23 +305,27 @@ CONVERTER_TRAPS = [
 
 ONNX_RUNTIME_TRAPS = [
     *CONVERTER_TRAPS,
+    Known(("Attention",), "multiplies doubles by the root of a scale that float32 rounded", rounded_scale),
     Known(("BatchNormalization",), "writes the running statistics over those that it is given, which others read",
           shares_statistics),
     Known(("Gelu",), "its approximation by tanh computes in float",
           lambda site: site.attribute("approximate") == b"tanh" and site.is_type("double")),
+    Known(("GroupNormalization",), "computes doubles in float, as stash_type says", lambda site: site.is_type("double")),
     Known(("HardSwish",), "computes doubles with a sixth that float32 rounded", lambda site: site.is_type("double")),
     Known(("MatMul",), "gives what lies in memory for a product of nothing",
           lambda site: (site.shape(0) or (1,))[-1] == 0),
-    Known(("AveragePool", "MaxPool"), "pads for SAME as if there were no dilations", same_with_dilations),
+    Known(("AveragePool", "LpPool", "MaxPool"), "pads for SAME as if there were no dilations", same_with_dilations),
     Known(("MaxPool",), "pads for SAME by less than nothing, where strides are wider than windows",
           moved_by_wide_strides),
-    Known(("ReduceMax", "ReduceMean", "ReduceSum"), "gives the input's shape, or 0 for a mean, where there is nothing",
+    Known(REDUCTIONS, "gives the input's shape, or 0 for a mean, where there is nothing",
           lambda site: 0 in (site.shape(0) or ())),
+    Known(("Shrink",), "computes doubles in float", lambda site: site.is_type("double")),
     Known(("Slice",), "takes an end of 2^31 - 1 or 2^63 - 1 for the beginning, where the step is negative",
           reversed_to_the_end),
 ]
 
 ONNX_RUNTIME = [
+    Known(("Attention",), "gives NaN for a query that attends nothing, as the standard did before its errata", attends_nothing),
     Known(("BatchNormalization",), "multiplies what is not finite in another order",
           lambda site: site.has(not_finite, 1, 2, 3, 4)),
     Known(("Clip",), "bounds by the largest number what nothing bounds in the standard's function", beyond_a_missing_limit),
@@ -243,10 +333,20 @@ ONNX_RUNTIME = [
           lambda site: site.attribute("beta", 1.0) == 0 and site.has(not_finite, 2)),
     Known(("Gemm",), "gives C without its factor for a product of nothing",
           lambda site: site.input(0).size == 0 and site.attribute("beta", 1.0) != 1 and site.is_given(2)),
+    Known(("InstanceNormalization",), "multiplies what is not finite in another order",
+          lambda site: site.has(not_finite, 1, 2)),
     Known(("LayerNormalization",), "has no mean of infinities", lambda site: site.has(np.isinf, 0)),
-    Known(("MaxPool", "ReduceMax"), "passes over NaN", lambda site: site.has(np.isnan, 0)),
+    Known(("LRN",), "slides a sum along the channels, which what is not finite never leaves",
+          lambda site: site.has(not_finite, 0)),
+    Known(("ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceMax", "ReduceMin"), "passes over NaN",
+          lambda site: site.has(np.isnan, 0)),
     Known(("Sign",), "gives 0 for NaN", lambda site: site.has(np.isnan, 0)),
     Known(("Pow",), "computes integers in double, which holds no large ones", large_power),
+    Known(("Einsum",), "adds integers in double, which holds no large ones, and gives the largest where a sum overflows",
+          contraction_beyond_double),
+    Known(("ReduceProd",), "multiplies integers in double, and gives the largest where a product overflows",
+          product_beyond_double),
+    Known(("TopK",), "has no place for NaN in its order", lambda site: site.has(np.isnan, 0)),
     Known(("ReduceMean", "ReduceSum"), "adds integers in double, which holds no large ones", sum_beyond_double),
     Known(("ReduceSum",), "gives the largest integer where a sum overflows", sum_that_overflows),
 ]
@@ -258,15 +358,20 @@ REFERENCE_EVALUATOR_TRAPS = [
           and (is_padded_by_name(site) or site.attribute("ceil_mode", 0) == 1)),
     Known(("AveragePool",), "pads half of what ceil_mode adds before the first element", moved_by_rounding_up),
     Known(("BatchNormalization",), "takes statistics of the batch before opset 14", lambda site: site.opset < 14),
-    Known(("LogSoftmax", "Softmax"), "knows nothing of the form before opset 13, along all last axes", several_axes),
-    Known(("LayerNormalization",), "computes 16 bits in 16 bits", lambda site: site.is_type("float16", "bfloat16")),
+    Known(("Hardmax", "LogSoftmax", "Softmax"), "knows nothing of the form before opset 13, along all last axes", several_axes),
+    Known(("InstanceNormalization", "LayerNormalization"), "computes 16 bits in 16 bits",
+          lambda site: site.is_type("float16", "bfloat16")),
     Known(("MaxPool",), "begins with -infinity, which integers lack", lambda site: site.is_type("int8", "uint8")),
     Known(("MaxPool",), "knows no other storage order", lambda site: site.attribute("storage_order", 0) == 1),
     Known(("NegativeLogLikelihoodLoss",), "counts labels that are ignored in a mean without weights",
           lambda site: site.attribute("ignore_index", 0) < 0 and not site.is_given(2)
           and site.attribute("reduction", b"mean") == b"mean"),
     Known(("Pad",), "cuts what there is, and pads then, where more is cut than there is", cuts_more_than_there_is),
+    Known(("QLinearConv",), "multiplies scales of channels as those of images of two dimensions", scales_of_channels),
+    Known(("Resize",), "places an only element at -0.5, where the standard does at 0", resized_to_one),
     Known(("Shape",), "takes an end before the first dimension as Python does", ends_before_the_first),
+    Known(("Unique",), "sorts what is to stand in the order of its occurrence, or takes it along the first axis",
+          in_order_of_occurrence),
 ]
 
 REFERENCE_EVALUATOR = [
@@ -276,8 +381,13 @@ REFERENCE_EVALUATOR = [
     Known(("Gemm",), "leaves C out where beta is 0, NaN and all",
           lambda site: site.attribute("beta", 1.0) == 0 and site.has(not_finite, 2)),
     Known(("Gemm",), "multiplies integers by its factors in double, which holds no large ones", large_integer_product),
+    Known(("LpNormalization",), "adds up numbers where it should add up their magnitudes",
+          lambda site: site.attribute("p", 2) == 1 and site.has(np.signbit, 0)),
     Known(("MaxPool",), "passes over NaN", lambda site: site.has(np.isnan, 0)),
+    Known(("PRelu",), "multiplies 0 by slopes that are not finite",
+          lambda site: site.has(not_finite, 1) and site.has(lambda x: x == 0, 0)),
     Known(("Pow",), "computes integers of two types in double, which holds no large ones", large_power),
+    Known(("Resize",), "multiplies elements that are not the nearest by 0", lambda site: site.has(not_finite, 0)),
     Known(("ReduceMean",), "adds integers in their own type, and divides in double",
           lambda site: sum_that_overflows(site) or sum_beyond_double(site)),
 ]

@@ -116,6 +116,11 @@ def prelu(g):
     g.add("PRelu", [x, g.new(x.type, shape)], [(x.type, x.shape)])
 
 
+def celu(g):
+    x = g.operand("Celu", rank=range(1, 5) if g.smooth else None)  # the standard's function makes a vector of a scalar
+    g.add("Celu", [x], [(x.type, x.shape)], alpha=g.one_of(None, 0.5, 2.0))
+
+
 def is_inf(g):
     x = g.operand("IsInf", among=values.FLOATS)
     g.add("IsInf", [x], [("bool", x.shape)], detect_negative=g.one_of(None, 0, 1), detect_positive=g.one_of(None, 0, 1))
@@ -261,7 +266,7 @@ OPERATORS = {op: unary(op) for op in covered_operators() if is_unary_function(op
     "Sub": binary("Sub"),
     "Sum": variadic("Sum"),
     "Where": where,
-    "Celu": unary("Celu", alpha=lambda g: g.one_of(None, 0.5, 2.0)),
+    "Celu": celu,
     "Elu": unary("Elu", alpha=lambda g: g.one_of(None, 0.5, 2.0, -1.0)),
     "GreaterOrEqual": binary("GreaterOrEqual", "bool"),
     "HardSigmoid": unary("HardSigmoid", alpha=lambda g: g.one_of(None, 0.5, -0.25), beta=lambda g: g.one_of(None, 0.25, 0.6)),

@@ -8,9 +8,14 @@ from operators_layer import window
 EIGHT_BITS = ("int8", "uint8")
 
 
+def scales(g, shape=()):
+    """Positive numbers: what others mean is not said."""
+    return g.leaf(values.draw(g.numbers, "float", shape, 0.05, 0.5))
+
+
 def scale_and_zero(g, kind, shape=()):
-    """A positive scale, and a zero point of that type."""
-    return g.new("float", shape, 0.05, 0.5), g.new(kind, shape, -20.0, 20.0)
+    """A scale, and a zero point of that type."""
+    return scales(g, shape), g.new(kind, shape, -20.0, 20.0)
 
 
 def refuse_special(g, op):
@@ -103,7 +108,7 @@ def qlinear_conv(g):
     x, weights, shape, attributes = images(g, "QLinearConv")
     w = g.new(g.one_of(*EIGHT_BITS), weights)
     each = g.one_of((), weights[:1])
-    inputs = [x, *scale_and_zero(g, x.type), w, g.new("float", each, 0.05, 0.5), g.new(w.type, each, 0.0, 0.0),
+    inputs = [x, *scale_and_zero(g, x.type), w, scales(g, each), g.new(w.type, each, 0.0, 0.0),
               *scale_and_zero(g, "uint8")]
     bias = g.leaf(g.numbers.integers(-50, 50, weights[:1]).astype(values.NUMPY["int32"])) if g.maybe(0.5) else None
     g.add("QLinearConv", [*inputs, bias], [("uint8", shape)], **attributes)

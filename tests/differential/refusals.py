@@ -3,8 +3,6 @@
 import re
 
 EXPLAINED = [
-    (r"^the reduction '(mul|max|min)' is not there yet", "ScatterElements computes only the reductions none and add"),
-    (r"^only the reduction 'add' has a gradient", "of ScatterElements' reductions only add has a gradient rule"),
     (r"is bf16, but Pow takes f16", "the standard's exponents are no bfloat16"),
     (r"^there is no mean of no integers", "0 / 0 is no integer"),
     (r"'loss' depends on it only through operators without a gradient: (ArgMax|ArgMin|Cast|CastLike|Ceil|Dropout|Floor|Hardmax|IsInf|IsNaN|OneHot|Round|Sign) ",
@@ -17,16 +15,23 @@ EXPLAINED = [
     (r"the size of '.*' must be known to compute its padding", "sizes are declared, where windows leave gaps"),
     (r"cannot be upgraded: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
     (r"Pool of opset [12]\d cannot be upgraded: with ceil_mode, .* is not known", "ceil_mode of old opsets needs sizes"),
-    (r"Erf of opset (9|1[012]) cannot be upgraded: .* is of type u?int", "Erf takes integers only up to opset 12"),
+    (r"(Erf|ReduceLogSum|ReduceLogSumExp) of opset \d+ cannot be upgraded: .* is of type u?int",
+     "no integers since: Erf's up to opset 12, and those of which reductions take logarithms, whose rounding nobody says"),
+    (r"(Quantize|Dequantize)Linear of opset \d+ cannot be upgraded: what a scale .* means for '.*' \w+\[\.\.\.\] has changed",
+     "a scale of old opsets needs ranks"),
+    (r"^the rank of '.*' must be known\n  in the gradient of node '.*' \(RotaryEmbedding\)",
+     "num_heads is read of three dimensions, and not of four"),
+    (r"^the number of channels of '.*' must be known\n  in the gradient of node '.*' \(CausalConvWithState\)",
+     "each channel is a group of the convolution that it is"),
     (r"^an integer is divided by zero", "the standard says nothing of what comes of it"),
 ]
 
 # What an older opset cannot express of a step, each on a line of its own.
 UNSAYABLE = re.compile(
-    r"nodes? '.*' \(\w+\): (it was added in opset \d+$|.* is new in opset \d+|"
+    r"nodes? '.*'(?: and \d+ more)? \(\w+\)(?:, tensor '.*')?: (it was added in opset \d+$|.* is new in opset \d+|"
     r"its shape (is computed and may contain|contains) a literal zero|its axes are computed|"
     r"it is unknown whether '.*' splits into \d+ equal parts|the rank of '.*' must be known|"
-    r"a window that begins behind the input is left out since opset 22)")
+    r"a window that begins behind the input is left out since opset 22|input \d+ '.*' is \w+, but \w+ takes)")
 
 
 def explanation(reason):

@@ -2,7 +2,9 @@
 
 import numpy as np
 import onnx
+import onnx.inliner
 import values
+from graph import types_of
 from onnx import helper, numpy_helper
 
 TRAINING = "ai.onnx.preview.training"
@@ -12,9 +14,13 @@ class NothingToTrain(Exception):
     pass
 
 
-# Floats that results depend on, and that nothing is differentiated by: a ratio, whose gradient is refused, and a number
-# of classes, which is a whole one. Differences would move it, and whatever else reads it.
-HELD = {("Dropout", 1), ("OneHot", 1)}
+# Floats that results depend on, and that nothing is differentiated by: a ratio, whose gradient is refused, a number of
+# classes, which is a whole one, scales, which sizes follow from, and a state that the standard's tags leave out.
+# Differences would move it, and whatever else reads it.
+HELD = {("CausalConvWithState", 3), ("Dropout", 1), ("OneHot", 1), ("Resize", 1), ("Resize", 2), ("Upsample", 1)}
+
+# Floats of which nothing but the shape is read.
+ONLY_SHAPES = {("EyeLike", 0)}
 
 
 def flows(subject):
@@ -30,7 +36,7 @@ def flows(subject):
                 continue
             if (node.op_type, i) in HELD or outputs & held:
                 held.add(name)
-            if outputs & used:
+            if outputs & used and (node.op_type, i) not in ONLY_SHAPES:
                 used.add(name)
     return held, used
 
@@ -46,17 +52,20 @@ def training_model(subject):
     """The model with one training info, which gives `loss` and for each x of xs its gradient d_<x>; tensors
     of the model are moved against theirs."""
     xs = differentiable_leaves(subject)
-    outputs = [value.name for value in subject.model.graph.output
-               if subject.types[value.name][0] == subject.smooth and subject.types[value.name][1] is not None]
+    outputs = [value.name for value in subject.model.graph.output if subject.types[value.name][0] == subject.smooth]
     if not xs or not outputs:
         raise NothingToTrain
     numbers = np.random.default_rng(subject.seed + 1)
     dtype = values.NUMPY[subject.smooth]
     nodes, tensors, parts = [], [], []
     for i, name in enumerate(outputs):
-        weights = numbers.uniform(-1, 1, subject.types[name][1])
-        tensors.append(numpy_helper.from_array(np.asarray(weights).astype(dtype), f"loss.weights{i}"))
-        nodes.append(helper.make_node("Mul", [name, f"loss.weights{i}"], [f"loss.weighted{i}"]))
+        shape, weights = subject.types[name][1], f"loss.weights{i}"
+        if shape is None:  # as many as data say: weighted by themselves
+            weights = name
+        else:
+            array = np.asarray(numbers.uniform(-1, 1, shape)).astype(dtype)
+            tensors.append(numpy_helper.from_array(array, weights))
+        nodes.append(helper.make_node("Mul", [name, weights], [f"loss.weighted{i}"]))
         nodes.append(helper.make_node("ReduceSum", [f"loss.weighted{i}"], [f"loss.part{i}"], keepdims=0))
         parts.append(f"loss.part{i}")
     nodes.append(helper.make_node("Sum", parts, ["loss"]))
@@ -80,9 +89,38 @@ def training_model(subject):
     return model, xs
 
 
-def in_double(model):
-    """The model with its float tensors in double."""
-    model = onnx.ModelProto.FromString(model.SerializeToString())
+def without_double(model):
+    """The operators that the standard does not have for doubles; their scales and the like may be floats all the same."""
+    opset = model.opset_import[0].version
+    kinds = {node.op_type: types_of(node.op_type, opset, 0) for node in model.graph.node if node.input}
+    return sorted(op for op, types in kinds.items() if "float" in types and "double" not in types)
+
+
+def has_doubles(model):
+    return not without_double(model)
+
+
+def written_out(model, types):
+    """The model with the standard's own functions in place of the nodes that are not for doubles, which need to know
+    what they are given; the model itself where there are none."""
+    if has_doubles(model):
+        return model
+    plain = onnx.ModelProto.FromString(model.SerializeToString())
+    plain.ClearField("training_info")
+    infos = {name: helper.make_tensor_value_info(name, values.ONNX[kind], shape) for name, (kind, shape) in types.items()}
+    inputs, outputs = ([value.name for value in each] for each in (plain.graph.input, plain.graph.output))
+    for field, names in (("input", inputs), ("value_info", infos.keys() - {*inputs, *outputs})):
+        plain.graph.ClearField(field)
+        getattr(plain.graph, field).extend(infos[name] for name in names)
+    plain = onnx.inliner.inline_selected_functions(plain, [("", op) for op in without_double(model)],
+                                                   inline_schema_functions=True)
+    plain.training_info.extend(model.training_info)
+    return plain
+
+
+def in_double(model, types):
+    """The model with its float tensors in double, and what is not for doubles written out."""
+    model = written_out(onnx.ModelProto.FromString(model.SerializeToString()), types)
     single, double = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
     def widen(tensor):
@@ -97,6 +135,7 @@ def in_double(model):
                 value.type.tensor_type.elem_type = double
         for node in graph.node:
             widen_attributes(node, widen)
+    narrow_scales(model)
     return model
 
 
@@ -104,7 +143,7 @@ def widen_attributes(node, widen):
     for attribute in list(node.attribute):
         if attribute.type == onnx.AttributeProto.TENSOR:
             widen(attribute.t)
-        elif attribute.name == "to" and attribute.i == onnx.TensorProto.FLOAT:
+        elif attribute.name in ("to", "dtype") and attribute.i == onnx.TensorProto.FLOAT:
             attribute.i = onnx.TensorProto.DOUBLE
         elif attribute.name in ("value_float", "value_floats"):
             array = np.float64(attribute.f) if attribute.name == "value_float" else np.array(attribute.floats, np.float64)
@@ -112,3 +151,27 @@ def widen_attributes(node, widen):
             node.attribute.append(helper.make_attribute("value", numpy_helper.from_array(np.asarray(array))))
     if node.op_type == "ConstantOfShape" and not node.attribute:
         node.attribute.append(helper.make_attribute("value", numpy_helper.from_array(np.zeros(1))))
+
+
+def narrow_scales(model):
+    """Puts floats in front of inputs that are float, whatever the operand's type is; constants stay constants."""
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            constants[node.output[0]] = node.attribute[0].t
+    given = {value.name for value in model.graph.input}
+    nodes, opset = [], model.opset_import[0].version
+    for at, node in enumerate(model.graph.node):
+        for i, name in enumerate(node.input):
+            if not name or i == 0 or types_of(node.op_type, opset, i) != {"float"}:
+                continue
+            node.input[i] = narrow = f"{name}.narrow{at}.{i}"
+            if name in constants and name not in given:
+                array = numpy_helper.to_array(constants[name]).astype(np.float32)
+                model.graph.initializer.append(numpy_helper.from_array(array, narrow))
+            else:
+                nodes.append(helper.make_node("Cast", [name], [narrow], to=onnx.TensorProto.FLOAT))
+        nodes.append(node)
+    nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
