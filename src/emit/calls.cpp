@@ -14,6 +14,7 @@ namespace {
 
 constexpr Cell kNoCaseYet = {"", "no case of the tests covers it yet"};
 constexpr Cell kControlFlow = {"", "control flow is not exported yet"};
+constexpr Cell kTexts = {"", "networks of frameworks have no tensors of strings"};
 constexpr Cell kNoTensors = {"", "values that are no tensors are not exported yet"};
 
 constexpr CallRow kCallsOfNone[] = {
@@ -36,6 +37,10 @@ constexpr CallRow kCallsOfNone[] = {
     {"SequenceLength", kNoTensors},
     {"SequenceMap", kControlFlow},
     {"SplitToSequence", kNoTensors},
+    {"StringConcat", kTexts},
+    {"StringNormalizer", kTexts},
+    {"StringSplit", kTexts},
+    {"TfIdfVectorizer", kTexts},
 };
 
 std::string all_inputs(const Call& call) {

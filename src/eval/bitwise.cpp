@@ -54,7 +54,18 @@ Tensors bitwise_not(const Context& c) {
   });
 }
 
+/// The same bytes, as elements of another type of as many bits.
+Tensors bit_cast(const Context& c) {
+  const Tensor& x = c.input(0);
+  const DType to = dtype_from_onnx(c.node().int_or("to", 0)).value_or(DType::undefined);
+  const auto bytes = x.bytes();
+  return {Tensor::from_bytes(to, x.dims(),
+                             std::make_shared<const std::string>(
+                                 reinterpret_cast<const char*>(bytes.data()), bytes.size()))};
+}
+
 constexpr KernelDef kBitwiseKernels[] = {
+    {"BitCast", bit_cast},
     {"BitShift", shift},
     {"BitwiseAnd", joined<std::bit_and<>>},
     {"BitwiseNot", bitwise_not},

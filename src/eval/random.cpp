@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "eval/families.h"
 #include "eval/random_numbers.h"
 
@@ -68,8 +71,32 @@ Tensors dropout(const Context& c) {
   });
 }
 
+/// Outcomes of each row, whose logarithms of chances are given up to a constant.
+Tensors multinomial(const Context& c) {
+  const Array<double> x = c.array<double>(0);
+  const int64_t rows = x.dims[0], outcomes = x.dims[1];
+  const int64_t samples = c.node().int_or("sample_size", 1);
+  const RandomNumbers random = numbers_of(c);
+  Array<int64_t> y({rows, samples});
+  std::vector<double> sums(static_cast<size_t>(outcomes));
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto logs = std::span(x.data).subspan(static_cast<size_t>(row * outcomes), sums.size());
+    const double largest = *std::ranges::max_element(logs);
+    double sum = 0;
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] = sum += std::exp(logs[i] - largest);
+    if (!std::isfinite(sum)) throw Error("the chances of its outcomes are no finite numbers");
+    for (int64_t i = row * samples; i < (row + 1) * samples; ++i) {
+      const double point = random.uniform(static_cast<uint64_t>(i)) * sum;
+      const auto found = std::ranges::upper_bound(sums, point);
+      y[i] = std::min<int64_t>(found - sums.begin(), outcomes - 1);
+    }
+  }
+  return {to_tensor(y, result_type(c, DType::i32))};
+}
+
 constexpr KernelDef kRandomKernels[] = {
     {"Dropout", dropout},
+    {"Multinomial", multinomial},
     {"RandomNormal", random_normal},
     {"RandomNormalLike", random_normal_like},
     {"RandomUniform", random_uniform},

@@ -10,6 +10,7 @@
 #include "infer/image_guards.h"
 #include "infer/old_form_guards.h"
 #include "infer/operand_shapes.h"
+#include "infer/text_guard.h"
 #include "infer/window_guard.h"
 
 namespace onward {
@@ -93,11 +94,6 @@ std::optional<Refusal> guard_split(const Operands& o) {
                                      *count, node.outputs().size()));
   }
   return std::nullopt;
-}
-
-std::optional<Refusal> guard_indexes(const Operands& o) {
-  const auto* indexes = o.node().get<std::vector<int64_t>>("ngram_indexes");
-  return indexes ? check_list("ngram_indexes", *indexes, 0) : std::nullopt;
 }
 
 std::optional<Refusal> guard_random_shape(const Operands& o) {
@@ -295,6 +291,7 @@ struct Guard {
 constexpr Guard kGuards[] = {
     {"ArgMax", guard_found_index},                         // does not look at the axis of a scalar
     {"ArgMin", guard_found_index},                         // does not look at the axis of a scalar
+    {"BitCast", guard_bit_cast},                           // takes any type
     {"BitShift", guard_direction},                         // takes any word
     {"Celu", guard_alpha},                                 // divides by it
     {"ConstantOfShape", guard_shape_input<0, 0>},          // makes a message of each dimension
@@ -311,6 +308,7 @@ constexpr Guard kGuards[] = {
     {"LayerNormalization", guard_axis},                    // reads dimensions after the last
     {"LpNormalization", guard_norm},                       // does not look at them
     {"MeanVarianceNormalization", guard_normalized_axes},  // has no rule of its own
+    {"Multinomial", guard_multinomial},                    // reads the dimensions of any rank
     {"OneHot", guard_depth},                               // casts any float to an integer
     {"Pad", guard_pads},                                   // adds them up
     {"RMSNormalization", guard_axis},                      // reads dimensions after the last
@@ -322,12 +320,13 @@ constexpr Guard kGuards[] = {
     {"Scan", guard_scan},                                  // subtracts it, and takes any direction
     {"Scatter", guard_axis},                               // does not look at it
     {"ScatterElements", guard_axis},                       // does not look at it
-    {"Split", guard_split},              // reads sizes after the last, adds them up
-    {"SplitToSequence", guard_split},    // adds them up
-    {"TfIdfVectorizer", guard_indexes},  // adds 1
-    {"Tile", guard_repeats},             // multiplies by any number
-    {"Transpose", guard_permutation},    // takes a part of one
-    {"Upsample", guard_scales},          // casts any float to an integer
+    {"Split", guard_split},                         // reads sizes after the last, adds them up
+    {"SplitToSequence", guard_split},               // adds them up
+    {"StringNormalizer", guard_string_normalizer},  // takes any word
+    {"TfIdfVectorizer", guard_ngrams},              // adds 1 to indexes
+    {"Tile", guard_repeats},                        // multiplies by any number
+    {"Transpose", guard_permutation},               // takes a part of one
+    {"Upsample", guard_scales},                     // casts any float to an integer
 };
 
 }  // namespace

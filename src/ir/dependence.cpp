@@ -59,10 +59,19 @@ ValueSet dependents(const Value* target, const Graph& graph) {
 /// Inputs that the standard takes for settings, though results follow them smoothly; ops/ has their
 /// gradients, or refuses.
 constexpr std::pair<std::string_view, size_t> kNoMereSettings[] = {
-    {"Clip", 1},   {"Clip", 2},   {"GRU", 5},
-    {"LSTM", 5},   {"LSTM", 6},   {"NegativeLogLikelihoodLoss", 2},
-    {"Mod", 1},    {"OneHot", 2}, {"Pad", 2},
-    {"RNN", 5},    {"Resize", 1}, {"SoftmaxCrossEntropyLoss", 2},
+    {"BitCast", 0},
+    {"Clip", 1},
+    {"Clip", 2},
+    {"GRU", 5},
+    {"LSTM", 5},
+    {"LSTM", 6},
+    {"NegativeLogLikelihoodLoss", 2},
+    {"Mod", 1},
+    {"OneHot", 2},
+    {"Pad", 2},
+    {"RNN", 5},
+    {"Resize", 1},
+    {"SoftmaxCrossEntropyLoss", 2},
     {"Unique", 0},
 };
 

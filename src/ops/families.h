@@ -44,6 +44,7 @@ std::span<const OpDef> recurrent_ops();
 std::span<const OpDef> quantization_ops();
 std::span<const OpDef> attention_ops();
 std::span<const OpDef> attention_state_ops();
+std::span<const OpDef> text_ops();
 std::span<const OpDef> ml_ops();
 std::span<const OpDef> optimizer_ops();
 std::span<const OpDef> internal_ops();

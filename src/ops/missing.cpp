@@ -15,9 +15,7 @@ namespace onward {
 namespace {
 
 const OpDef kKnownInputs[] = {
-    {.name = "Bernoulli", .traits = kRandom},
     {.name = "DeformConv", .inputs = {In::data, In::weight, In::data, In::bias, In::data}},
-    {.name = "Multinomial", .traits = kRandom},
 };
 
 }  // namespace

@@ -19,14 +19,29 @@ Grads dropout_vjp(const VjpContext& c) {
   return {where(mask, dy * scale, zeros_like(dy))};
 }
 
+/// 1 as often as x says, 0 otherwise: whether a number between 0 and 1 is below it.
+std::vector<Expr> bernoulli_expansion(const ExpandContext& c) {
+  const DType given = c.input(0).dtype();
+  const Expr chance = cast(c.input(0), wide_type(given));
+  std::vector<NamedAttribute> attributes;
+  if (const auto* seed = c.node().get<float>("seed")) attributes.push_back({"seed", *seed});
+  const Expr drawn =
+      c.builder().add("RandomUniformLike", {chance.value()}, chance.dtype(), attributes);
+  const int64_t wanted = c.node().int_or("dtype", static_cast<int64_t>(given));
+  return {cast(less(drawn, chance), dtype_from_onnx(wanted).value_or(given))};
+}
+
+constexpr std::string_view kChosen = "its result is drawn";
 constexpr std::string_view kDrawn = "its result depends on no input's elements";
 
 const OpDef kRandomOps[] = {
+    {.name = "Bernoulli", .expansion = bernoulli_expansion, .no_gradient = kChosen},
     {.name = "Dropout",
      .vjp = dropout_vjp,
      .traits = kAnyLayout,
      .inputs = {In::data, In::setting},
      .trains = [](const Node& node) { return node.input(2) != nullptr; }},
+    {.name = "Multinomial", .no_gradient = kChosen},
     {.name = "RandomNormal", .no_gradient = kDrawn},
     {.name = "RandomNormalLike", .no_gradient = kDrawn},
     {.name = "RandomUniform", .no_gradient = kDrawn},

@@ -42,7 +42,7 @@ std::span<const OpDef> op_defs() {
         {matrix_ops()},       {norm_ops()},          {group_normalization_ops()},
         {quantization_ops()}, {attention_ops()},     {attention_state_ops()},
         {ml_ops()},           {image_ops()},         {resize_ops()},
-        {scatter_ops()},      {selection_ops()},
+        {scatter_ops()},      {selection_ops()},     {text_ops()},
     };
     std::vector<OpDef> list;
     for (const OpFamily& family : families) {

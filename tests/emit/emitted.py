@@ -14,7 +14,7 @@ TOOLS = pathlib.Path(os.environ["ONWARD_TOOLS"])
 ONWARD = os.environ["ONWARD"]
 
 # Random numbers are each framework's own.
-RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}
+RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}
 DROPPING = {"Dropout in training", "Dropout of the default ratio"}
 
 

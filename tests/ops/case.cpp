@@ -146,6 +146,12 @@ Case Case::in_f32() const {
   return copy;
 }
 
+bool is_on_strings(std::string_view op) {
+  constexpr std::string_view kOperators[] = {"StringConcat", "StringNormalizer", "StringSplit",
+                                             "TfIdfVectorizer"};
+  return std::ranges::count(kOperators, op) > 0;
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto family :

@@ -80,6 +80,10 @@ std::span<const Case> selection_cases();
 
 std::vector<Case> all_cases();
 
+/// Operators that have no case, since the inputs of cases are numbers: tests/python/text_test.py
+/// has theirs.
+bool is_on_strings(std::string_view op);
+
 /// Operators that only rules and other cases' shapes use, and floats that the shapes of results
 /// depend on. They are not among all cases, since frameworks are not asked for them.
 std::span<const Case> helper_cases();

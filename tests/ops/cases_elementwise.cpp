@@ -116,6 +116,11 @@ const Case kCases[] = {
          "z = BitwiseOr(a, b)\n y = Cast<to = 11>(z)",
          {i64("a", {2, 2}, {5, -5, 7, 12}), i64("b", {3, 6})}}
         .without_gradient(),
+    {"BitCast to the same type", "y = BitCast<to = 11>(x)", {f64("x", {2, 3})}},
+    Case{"BitCast",  // the bits of 1, -2 and 0
+         "y = BitCast<to = 11>(a)",
+         {i64("a", {0x1p62 - 0x1p52, -0x1p62, 0})}}
+        .without_gradient(),
     Case{"BitwiseNot", "z = BitwiseNot(a)\n y = Cast<to = 11>(z)", {i64("a", {5, -5, 0})}}
         .without_gradient(),
     Case{"Xor",

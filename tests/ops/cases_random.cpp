@@ -16,6 +16,14 @@ const Case kCases[] = {
     {"Dropout of the default ratio",
      "y, m = Dropout(x, , training)",
      {f64("x", {4, 5}), boolean("training", {}, {1})}},
+    Case{"Bernoulli",
+         "b = Bernoulli<seed = 3.0, dtype = 7>(x)\n  y = Cast<to = 11>(b)",
+         {f64("x", {20, 30}, 0, 1)}}
+        .without_gradient(),
+    Case{"Multinomial",
+         "i = Multinomial<sample_size = 50, seed = 3.0, dtype = 7>(x)\n  y = Cast<to = 11>(i)",
+         {f64("x", {2, 3})}}
+        .without_gradient(),
     Case{"RandomNormal",
          "y = RandomNormal<shape = [2, 3], dtype = 11, mean = 1.0, scale = 2.0, seed = 3.0>()",
          {}}

@@ -19,7 +19,8 @@ namespace {
 std::vector<std::string_view> operators() {
   std::vector<std::string_view> names;
   for (const OpDef& definition : op_defs()) {
-    if (definition.domain.empty() && definition.missing.empty()) names.push_back(definition.name);
+    const bool is_written = definition.domain.empty() && definition.missing.empty();
+    if (is_written && !is_on_strings(definition.name)) names.push_back(definition.name);
   }
   return names;
 }

@@ -106,7 +106,7 @@ void expect_same(const CaseOutputs& got, const CaseOutputs& wanted, bool in_floa
   }
 }
 
-bool draws(const Node& node) { return node.op.starts_with("Random") || node.op == "Dropout"; }
+bool draws(const Node& node) { return has_traits(node, kRandom); }
 
 Model lifted_model(const Case& tested) {
   Model model = case_model(tested, Shapes::fixed);

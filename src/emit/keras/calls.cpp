@@ -10,6 +10,7 @@ namespace {
 constexpr CallRow kCalls[] = {
     {"AveragePool",        average_pool},
     {"BatchNormalization", batch_norm, 3},
+    {"BitCast",            {"", "Keras has no function that keeps the bits of elements"}},
     {"CenterCropPad",      center_crop_pad},
     {"Compress",           compress},
     {"Conv",               conv},
@@ -27,6 +28,7 @@ constexpr CallRow kCalls[] = {
     {"LayerNormalization", layer_norm},
     {"MaxPool",            max_pool},
     {"MaxUnpool",          max_unpool},
+    {"Multinomial",        multinomial},
     {"NegativeLogLikelihoodLoss", nll_loss},
     {"NonMaxSuppression",  {"", "boxes that are suppressed one after the other take a loop, which is not exported yet"}},
     {"NonZero",            "ops.stack(ops.nonzero({0}))"},

@@ -49,6 +49,7 @@ std::string max_pool(const Call&);
 
 // random.cpp
 std::string dropout(const Call&);
+std::string multinomial(const Call& c);
 std::string random_normal(const Call&);
 std::string random_uniform(const Call&);
 

@@ -26,6 +26,11 @@ std::string dropout(const Call& c) {
   return c.node().outputs().size() > 1 ? both : both + "[0]";
 }
 
+std::string multinomial(const Call& c) {
+  return fmt::format("keras.random.categorical({}, {}, dtype={})", c.in(0),
+                     c.int_attribute("sample_size", 1), c.dtype_name(c.result_dtype()));
+}
+
 std::string random_normal(const Call& c) {
   return fmt::format("keras.random.normal({}, mean={}, stddev={})", shape_and_type(c),
                      python_float(static_cast<double>(c.node().float_or("mean", 0))),

@@ -13,6 +13,7 @@ namespace onward::emit::torch {
 std::span<const CallRow> calls();
 
 // elementwise.cpp
+std::string bit_cast(const Call& c);
 std::string cast(const Call&);
 std::string clip(const Call&);
 std::string div(const Call&);
@@ -96,6 +97,7 @@ std::string nll_loss(const Call&);
 
 // random.cpp
 std::string dropout(const Call&);
+std::string multinomial(const Call& c);
 std::string random_normal(const Call&);
 std::string random_uniform(const Call&);
 

@@ -10,6 +10,10 @@ std::string cast(const Call& c) {
   return fmt::format("{}.to({})", c.in(0), c.dtype_name(c.result_dtype()));
 }
 
+std::string bit_cast(const Call& c) {
+  return fmt::format("{}.view({})", c.in(0), c.dtype_name(c.result_dtype()));
+}
+
 // The lower bound first, then the upper one, which wins where they cross. On a bound the gradient
 // is x's; torch.clamp stops it or shares it.
 std::string clip(const Call& c) {

@@ -30,6 +30,11 @@ std::string dropout(const Call& c) {
   return fmt::format("{}.dropout({}, {}, {})", c.module("F"), c.in(0), facts.ratio, facts.training);
 }
 
+std::string multinomial(const Call& c) {
+  return fmt::format("torch.multinomial(torch.softmax({}, 1), {}, replacement=True).to({})",
+                     c.in(0), c.int_attribute("sample_size", 1), c.dtype_name(c.result_dtype()));
+}
+
 std::string random_normal(const Call& c) {
   return fmt::format(
       "{} + {} * {}", python_float(static_cast<double>(c.node().float_or("mean", 0))),
