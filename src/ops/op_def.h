@@ -162,6 +162,8 @@ inline constexpr Traits kWindows = 1U << 9 | kImages;
 /// Its gradient is not the slope of what it computes, but an estimate that is agreed on: what a
 /// framework computes itself would have another one.
 inline constexpr Traits kStraightThrough = 1U << 10;
+/// The result has the first operand's shape, which the others broadcast to.
+inline constexpr Traits kBroadcastsToFirst = 1U << 11 | kBroadcasts;
 
 /// What an input is for.
 enum class InputRole : uint8_t {

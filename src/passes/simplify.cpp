@@ -52,7 +52,7 @@ std::optional<std::vector<int64_t>> broadcast(const std::vector<std::vector<int6
 /// An elementwise node broadcasts its operands by itself: one that was expanded before is read as
 /// it was, as long as another operand still gives the shape.
 void skip_expands(Node& node) {
-  for (size_t i = 0; i < node.inputs().size(); ++i) {
+  for (size_t i = has_traits(node, kBroadcastsToFirst) ? 1 : 0; i < node.inputs().size(); ++i) {
     const Value* input = node.input(i);
     const Node* expand = input ? input->producer() : nullptr;
     if (!expand || expand->op != "Expand" || !expand->domain.empty()) continue;

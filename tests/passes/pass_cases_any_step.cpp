@@ -68,6 +68,8 @@ const PassCase kCases[] = {
      "(float[2,3] x, float[3] z) => (y) <int64[2] s = {2, 3}> { e = Expand(z, s) y = Add(x, z) }"},
     {"simplify: not the operand that gives the shape", simplify,
      "(float x, float[3] z) => (y) <int64[2] s = {2, 3}> { e = Expand(z, s) y = Add(x, e) }"},
+    {"simplify: not one that the other broadcasts to", simplify,
+     "(float[1] x, float[3] z) => (y) <int64[1] s = {3}> { e = Expand(x, s) y = PRelu(e, z) }"},
     {"simplify: of two expanded operands one", simplify,
      "(float[2,1] x, float[2,1] z) => (y) <int64[2] s = {2, 3}> "
      "{ e = Expand(x, s) f = Expand(z, s) y = Sub(e, f) }",
