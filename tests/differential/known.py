@@ -111,6 +111,10 @@ def sum_that_overflows(site):
     return is_integer(site.input(0)) and beyond(site.input(0), magnitudes(site.input(0)).sum(), np.inf)
 
 
+def squares_beyond_double(site):
+    return is_integer(site.input(0)) and beyond(site.input(0), (magnitudes(site.input(0)) ** 2).sum(), 2.0**53)
+
+
 def product_beyond_double(site):
     return is_integer(site.input(0)) and beyond(site.input(0), np.prod(np.maximum(magnitudes(site.input(0)), 1)), 2.0**53)
 
@@ -238,6 +242,14 @@ def rounded_scale(site):
     return float(np.float32(np.sqrt(scale))) != np.sqrt(scale)
 
 
+def only_query(site):
+    """Whether the keys behind an only query are hidden from it, which has a past."""
+    queries, keys = site.shape(0), site.shape(1)
+    if not site.attribute("is_causal", 0) or not site.is_given(4) or site.is_type("double"):
+        return False
+    return queries is None or keys is None or (queries[-2] == 1 and keys[-2] > 1)
+
+
 def attends_nothing(site):
     """Whether a query has no key that a mask, its place or a window lets it see."""
     (queries, keys), mask = (site.shape(i)[-2] for i in (0, 1)), site.input(3)
@@ -270,6 +282,17 @@ def resized_to_one(site):
     return any(int(size * scale) == 1 for size, scale in zip(sizes, site.input(2)))
 
 
+def region_without_scale(site):
+    """Whether a part is taken along an axis whose size stays as it is."""
+    if site.attribute("coordinate_transformation_mode", b"half_pixel") != b"tf_crop_and_resize":
+        return False
+    shape, region, scales, sizes = site.shape(0), site.input(1), site.input(2), site.input(3)
+    if shape is None or region is None or (scales is None and sizes is None):
+        return True
+    same = np.asarray(scales) == 1 if sizes is None else sizes == np.asarray(shape)
+    return bool((same & ((region[:len(shape)] != 0) | (region[len(shape):] != 1))).any())
+
+
 def ends_before_the_first(site):
     shape, end = site.shape(0), site.attribute("end", 0)
     return end < (0 if shape is None else -len(shape))
@@ -297,14 +320,22 @@ def moved_by_the_converter(site):
     return site.opset < 7 and axis > 0 and (None in shapes or axis < len(shapes[0]) - len(shapes[1]))
 
 
+def slopes_of_channels(site):
+    """Whether slopes of opset 6 are those of channels, and other dimensions stand behind them."""
+    x, slopes = site.shape(0), site.shape(1)
+    return site.opset < 7 and (None in (x, slopes) or (len(x) > 2 and np.prod(slopes) > 1))
+
+
 # Both run a model of opset 6 as ONNX's converter says it in opset 7.
 CONVERTER_TRAPS = [
+    Known(("PRelu",), "ONNX's converter from opset 6 leaves slopes of channels at the last axis", slopes_of_channels),
     Known(("Add", "Div", "Mul", "Sub"), "ONNX's converter from opset 6 takes any axis before the last ones for 0",
           moved_by_the_converter),
 ]
 
 ONNX_RUNTIME_TRAPS = [
     *CONVERTER_TRAPS,
+    Known(("Attention",), "hides nothing from an only query that has a past", only_query),
     Known(("Attention",), "multiplies doubles by the root of a scale that float32 rounded", rounded_scale),
     Known(("BatchNormalization",), "writes the running statistics over those that it is given, which others read",
           shares_statistics),
@@ -319,6 +350,7 @@ ONNX_RUNTIME_TRAPS = [
           moved_by_wide_strides),
     Known(REDUCTIONS, "gives the input's shape, or 0 for a mean, where there is nothing",
           lambda site: 0 in (site.shape(0) or ())),
+    Known(("Resize",), "takes all of an axis whose scale is 1, whatever the region is", region_without_scale),
     Known(("Shrink",), "computes doubles in float", lambda site: site.is_type("double")),
     Known(("Slice",), "takes an end of 2^31 - 1 or 2^63 - 1 for the beginning, where the step is negative",
           reversed_to_the_end),
@@ -344,6 +376,9 @@ ONNX_RUNTIME = [
     Known(("Pow",), "computes integers in double, which holds no large ones", large_power),
     Known(("Einsum",), "adds integers in double, which holds no large ones, and gives the largest where a sum overflows",
           contraction_beyond_double),
+    Known(("ReduceLogSumExp",), "gives an infinity, NaN or not", lambda site: site.has(np.isnan, 0) and site.has(np.isinf, 0)),
+    Known(("ReduceSumSquare",), "adds squares of integers in double, and gives the largest where a sum overflows",
+          squares_beyond_double),
     Known(("ReduceProd",), "multiplies integers in double, and gives the largest where a product overflows",
           product_beyond_double),
     Known(("TopK",), "has no place for NaN in its order", lambda site: site.has(np.isnan, 0)),
@@ -375,6 +410,8 @@ REFERENCE_EVALUATOR_TRAPS = [
 ]
 
 REFERENCE_EVALUATOR = [
+    Known(("Attention",), "takes a query whose weights are NaN for one that attends nothing",
+          lambda site: site.has(not_finite, 0, 1, 2, 4, 5)),
     Known(("AveragePool",), "takes NaN for padding",
           lambda site: site.has(np.isnan, 0) and site.attribute("count_include_pad", 0) == 0),
     Known(("Conv",), "multiplies what is not finite by zeros of its own", lambda site: site.has(not_finite, 0)),
@@ -387,6 +424,8 @@ REFERENCE_EVALUATOR = [
     Known(("PRelu",), "multiplies 0 by slopes that are not finite",
           lambda site: site.has(not_finite, 1) and site.has(lambda x: x == 0, 0)),
     Known(("Pow",), "computes integers of two types in double, which holds no large ones", large_power),
+    Known(("Resize",), "computes integers in double, which holds no large ones",
+          lambda site: is_integer(site.input(0)) and beyond(site.input(0), magnitudes(site.input(0)), 2.0**53)),
     Known(("Resize",), "multiplies elements that are not the nearest by 0", lambda site: site.has(not_finite, 0)),
     Known(("ReduceMean",), "adds integers in their own type, and divides in double",
           lambda site: sum_that_overflows(site) or sum_beyond_double(site)),

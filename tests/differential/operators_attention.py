@@ -9,7 +9,7 @@ def heads(g, op, type, shape):
 
 def attention(g):
     op = "Attention"
-    type = g.type_for(op, among=frozenset(["float", "double"]))
+    type = g.type_for(op)
     batch, queries, keys, size, value_size = (g.between(1, 4) for _ in range(5))
     kv_heads = g.between(1, 3)
     q_heads = kv_heads * g.one_of(1, 1, 2)
@@ -36,6 +36,9 @@ def attention(g):
     if past:
         inputs += [heads(g, op, type, (batch, kv_heads, past, each)) for each in (size, value_size)]
         outputs += [(type, (batch, kv_heads, total, each)) for each in (size, value_size)]
+        if g.maybe(0.4):
+            outputs.append((type, (batch, q_heads, queries, total)))
+            attributes["qk_matmul_output_mode"] = g.one_of(None, 0, 1, 2, 3)
     elif g.opset >= 24 and g.maybe(0.3):
         inputs += [None, None, g.number(g.numbers.integers(1, keys + 1, batch))]
     g.add(op, inputs, outputs, **attributes)
@@ -92,7 +95,7 @@ def causal_conv_with_state(g):
 def linear_attention(g):
     op = "LinearAttention"
     if g.smooth:
-        raise Unsuitable(op)
+        raise Unsuitable(op)  # it has no double, and its function has a graph inside, in which nothing is widened
     type = g.type_for(op, among=frozenset(["float"]))
     batch, length, keys, values = (g.between(1, 4) for _ in range(4))
     kv_heads = g.between(1, 2)

@@ -141,8 +141,11 @@ def modulo(g):
     x = g.operand("Mod")
     is_float = x.type in values.FLOATS
     fmod = 1 if is_float and g.opset < 28 else g.one_of(None, 0) if not is_float and g.opset < 28 else g.one_of(None, 0, 1)
-    y, shape = second_operand(g, "Mod", x, low=1.0)
-    g.add("Mod", [x, y], [(x.type, shape)], fmod=fmod)
+    shape = g.broadcast_to(x.shape)
+    sizes = values.draw(g.numbers, x.type, shape, 1.0)  # of divisors, which are not 0
+    signs = g.numbers.choice([-1, 1], shape) if x.type not in values.UNSIGNED else np.ones(shape)
+    y = g.leaf((sizes * signs.astype(sizes.dtype)).astype(sizes.dtype))
+    g.add("Mod", [x, y], [(x.type, x.shape)], fmod=fmod)
 
 
 def bit_shift(g):

@@ -22,29 +22,33 @@ def resize(g):
     if g.opset < 10:
         raise Unsuitable("Resize")
     if g.opset < 11:
-        if mode == "nearest" and (min(factors) < 1 or scales.array is None):
+        if mode == "nearest" and min(factors) < 1:
             raise Unsuitable("Resize")  # up or down in one is not said
         g.add("Resize", [x, scales], [(x.type, shape)], mode=mode)
         return
     if x.type in values.FLOATS and g.maybe(0.3):
         mode = "cubic"
     attributes = {"mode": mode if mode != "nearest" or g.maybe(0.5) else None}
-    coordinates = g.one_of(None, "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel")
+    coordinates = g.one_of(None, "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize",
+                           *(["half_pixel_symmetric"] if g.opset >= 19 else []))
     attributes["coordinate_transformation_mode"] = coordinates
     if mode == "nearest":
         attributes["nearest_mode"] = g.one_of(None, "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-        if coordinates == "align_corners" and attributes["nearest_mode"] in ("floor", "ceil"):
+        if coordinates in ("align_corners", "tf_crop_and_resize") and attributes["nearest_mode"] in ("floor", "ceil"):
             raise Unsuitable("Resize")  # a sample that is almost an element, in either precision
     if mode == "cubic":
-        attributes["cubic_coeff_a"] = g.one_of(None, -0.5)
+        attributes |= {"cubic_coeff_a": g.one_of(None, -0.5), "exclude_outside": g.one_of(None, 0, 1)}
     if mode != "nearest" and g.opset >= 18 and coordinates in (None, "half_pixel"):
         attributes["antialias"] = g.one_of(None, 0, 1)
     region = g.number(np.zeros(0), "float") if g.opset < 13 else None
+    if coordinates == "tf_crop_and_resize":
+        region = g.number([0, 0, *g.one_of([0, 0], [0.25, 0.125], [-0.25, 0.5]), 1, 1, *g.one_of([1, 1], [0.75, 1.25])], "float")
+        attributes["extrapolation_value"] = g.one_of(None, 2.5)
     if g.maybe(0.5):
         none = g.number(np.zeros(0), "float") if g.opset < 13 else None
         g.add("Resize", [x, region, none, g.number(list(shape))], [(x.type, shape)], **attributes)
         return
-    if g.opset >= 18 and g.maybe(0.4):
+    if g.opset >= 18 and coordinates != "tf_crop_and_resize" and g.maybe(0.4):
         attributes["axes"] = g.one_of([2, 3], [-2, -1])
         scales = g.number(factors, "float")
     g.add("Resize", [x, region, scales], [(x.type, shape)], **attributes)
@@ -78,9 +82,10 @@ def global_pool(op):
 def lp_pool(g):
     x = g.operand("LpPool", rank=range(3, 6), smallest=1)
     dilated = g.opset >= 18
-    kernel, attributes, spatial = window(g, "LpPool", x.shape[2:], dilated)
+    ceil = g.one_of(None, 0, 1) if g.opset >= 18 else None
+    kernel, attributes, spatial = window(g, "LpPool", x.shape[2:], dilated, ceil)
     g.add("LpPool", [x], [(x.type, (*x.shape[:2], *spatial))], kernel_shape=kernel, p=g.one_of(None, 1, 2, 3),
-          **attributes)
+          ceil_mode=ceil, **attributes)
 
 
 def blocks(op):
@@ -102,9 +107,10 @@ def blocks(op):
     return add
 
 
-def tuples(g, op, shape, depth, count):
-    """Tuples of indices into the first `depth` dimensions; no tuple twice."""
-    flat = g.numbers.permutation(int(np.prod(shape[:depth])))[:count]
+def tuples(g, op, shape, depth, count, different):
+    """Tuples of indices into the first `depth` dimensions."""
+    size = int(np.prod(shape[:depth]))
+    flat = g.numbers.permutation(size)[:count] if different else g.numbers.integers(0, size, count)
     at = np.stack(np.unravel_index(flat, shape[:depth]), axis=-1).astype(np.int64)
     if g.opset >= 11 and g.maybe(0.4):
         at = at - np.array(shape[:depth]) * (g.numbers.random(at.shape) < 0.5)
@@ -129,8 +135,8 @@ def scatter_nd(g):
     reductions = [None] + (["none", "add", "mul"] if g.opset >= 16 else []) + (["max", "min"] if g.opset >= 18 else [])
     reduction = None if x.type == "bool" else g.one_of(*reductions)
     updates = g.operand("ScatterND", 2, x.type, shape=(count, *x.shape[depth:]))
-    g.add("ScatterND", [x, tuples(g, "ScatterND", x.shape, depth, count), updates], [(x.type, x.shape)],
-          reduction=reduction)
+    at = tuples(g, "ScatterND", x.shape, depth, count, different=reduction in (None, "none"))
+    g.add("ScatterND", [x, at, updates], [(x.type, x.shape)], reduction=reduction)
 
 
 def top_k(g):

@@ -17,7 +17,7 @@ def einsum(g):
     """Of one to three operands whose letters have sizes of their own."""
     type = g.type_for("Einsum")
     sizes = {letter: g.between(1, 4) for letter in "ijkLm"}
-    terms = [g.choices.sample(sorted(sizes), g.between(1, 3)) for _ in range(g.between(1, 3))]
+    terms = [[g.one_of(*sizes) for _ in range(g.between(1, 3))] for _ in range(g.between(1, 3))]
     ellipsis = g.shape(g.between(0, 2), 1) if g.maybe(0.3) else None
     inputs, written = [], []
     for term in terms:

@@ -23,6 +23,8 @@ EXPLAINED = [
      "num_heads is read of three dimensions, and not of four"),
     (r"^the number of channels of '.*' must be known\n  in the gradient of node '.*' \(CausalConvWithState\)",
      "each channel is a group of the convolution that it is"),
+    (r"Resize of opset 10 cannot be upgraded: whether it samples up or down is known only when it runs",
+     "opset 10 rounds down the places of the one, and up those of the other"),
     (r"^an integer is divided by zero", "the standard says nothing of what comes of it"),
 ]
 

@@ -251,8 +251,8 @@ class RMSNormalization(OpRun):
     op_domain = ""
 
     def _run(self, x, scale, axis=None, epsilon=None, stash_type=None):
-        axes = tuple(range(axis % x.ndim, x.ndim))
-        return (x / np.sqrt((x * x).mean(axes, keepdims=True) + epsilon) * scale,)
+        axes, wide = tuple(range(axis % x.ndim, x.ndim)), x.astype(np.float64)
+        return ((wide / np.sqrt((wide * wide).mean(axes, keepdims=True) + epsilon)).astype(x.dtype) * scale,)
 
 
 class Resize(ResizeOfTheEvaluator):
