@@ -1,34 +1,14 @@
 #include "infer/image_guards.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <initializer_list>
 #include <limits>
 #include <set>
 
+#include "infer/operand_checks.h"
+
 namespace onward {
 namespace {
-
-std::optional<Refusal> refused_attribute(std::string message) {
-  return Refusal{"attribute", "", std::move(message)};
-}
-
-std::optional<Refusal> refused_operand(const Operands& o, size_t input, std::string_view name,
-                                       std::string message) {
-  return Refusal{"shape", o.node().input(input)->name(),
-                 fmt::format("input {} ({}): {}", input, name, message)};
-}
-
-/// An attribute that is one of a few words; the first one by default.
-std::optional<Refusal> check_word(const Node& node, std::string_view name,
-                                  std::initializer_list<std::string_view> words) {
-  const auto* given = node.get<std::string>(name);
-  if (!given || std::ranges::count(words, std::string_view(*given)) > 0) return std::nullopt;
-  return refused_attribute(fmt::format("attribute '{}' is '{}', but must be one of {}", name,
-                                       *given, fmt::join(words, ", ")));
-}
 
 std::optional<Refusal> check_axes_attribute(const Operands& o) {
   const auto* axes = o.node().get<std::vector<int64_t>>("axes");
@@ -132,13 +112,6 @@ std::optional<Refusal> guard_resize(const Operands& o) {
     return Refusal{"arity", "", "it has no region (roi) to crop"};
   }
   return std::nullopt;
-}
-
-std::optional<Refusal> check_rank(const Operands& o, size_t input, std::string_view name,
-                                  int64_t expected) {
-  const auto rank = o.has(input) ? o.rank(input) : std::nullopt;
-  if (!rank || *rank == expected) return std::nullopt;
-  return refused_operand(o, input, name, fmt::format("it has rank {}, not {}", *rank, expected));
 }
 
 std::optional<Refusal> check_axis_attribute(const Operands& o, std::string_view name) {
