@@ -1,5 +1,7 @@
 #include "emit/known.h"
 
+#include <algorithm>
+
 #include "eval/kernel.h"
 #include "onward/error.h"
 #include "ops/op_def.h"
@@ -20,6 +22,23 @@ bool is_worth_keeping(const Node& node, const Tensor& result) {
   return !is_float(result.dtype()) && result.size() <= kMaxElements;
 }
 
+/// The result of a Shape whose input has no open size.
+std::optional<Tensor> known_shape(const Node& node) {
+  if (node.op != "Shape" || !node.domain.empty() || !node.input(0)->type.shape) return std::nullopt;
+  std::vector<int64_t> dims;
+  for (const Dim& dim : *node.input(0)->type.shape) {
+    if (!dim.value) return std::nullopt;
+    dims.push_back(*dim.value);
+  }
+  const auto count = static_cast<int64_t>(dims.size());
+  const auto limit = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
+  };
+  const int64_t start = limit(node.int_or("start", 0));
+  const int64_t end = std::max(start, limit(node.int_or("end", count)));
+  return Tensor::of<int64_t>({end - start}, {dims.begin() + start, dims.begin() + end});
+}
+
 }  // namespace
 
 Known::Known(const Graph& graph, const std::unordered_set<const Value*>& state) {
@@ -27,6 +46,10 @@ Known::Known(const Graph& graph, const std::unordered_set<const Value*>& state) 
     if (value->tensor() && !state.contains(value)) tensors_.emplace(value, *value->tensor());
   }
   for (const auto& node : graph.nodes()) {
+    if (auto shape = known_shape(*node)) {
+      tensors_.emplace(node->output(0), std::move(*shape));
+      continue;
+    }
     if (!may_be_computed(*node)) continue;
     std::vector<const Tensor*> inputs;
     for (const Value* input : node->inputs()) inputs.push_back(find(input));

@@ -96,10 +96,11 @@ std::optional<std::vector<std::string>> sizes_of_reshape(const Call& c) {
 std::string counted_size(const Call& c) {
   const auto start = c.known(0), step = c.known(2);
   if (c.result_dtype() != DType::i64 || start != std::vector<int64_t>{0} ||
-      step != std::vector<int64_t>{1} || !c.size_texts(1)) {
-    throw Error("a range is exported from 0 up to the size of a dimension, and no other yet");
+      step != std::vector<int64_t>{1}) {
+    throw Error("a range is exported from 0 on in steps of 1, and no other yet");
   }
-  return c.size_texts(1)->at(0);
+  const auto sizes = c.size_texts(1);
+  return sizes ? sizes->at(0) : c.scalar(1);
 }
 
 std::string repeated_element(const Call& c) {

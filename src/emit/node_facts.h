@@ -49,7 +49,7 @@ bool keeps_size(const Call& c, size_t axis);
 /// a zero stands for a size of x, one that turns out to be zero must be that size anyway.
 std::optional<std::vector<std::string>> sizes_of_reshape(const Call& c);
 
-/// The size up to which a Range counts from 0; others may be empty where frameworks refuse them.
+/// The number up to which a Range counts from 0; others may be empty where frameworks refuse them.
 /// Throws Error for those.
 std::string counted_size(const Call& c);
 

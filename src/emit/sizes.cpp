@@ -162,6 +162,13 @@ std::optional<Sizes::Elements> Sizes::computed(const Node& node) const {
     const int64_t from = limit(starts->front()), to = std::max(from, limit(ends->front()));
     return Elements(first->begin() + from, first->begin() + to);
   }
+  if (node.op == "ReduceProd" && rank(node.input(0)) == 1) {
+    std::optional<Size> product = Size{.number = 1};
+    for (size_t i = 0; product && i < first->size(); ++i) {
+      product = combined('*', *product, (*first)[i]);
+    }
+    return product ? std::optional(Elements{*product}) : std::nullopt;
+  }
   const char op = operator_of(node);
   if (op == 0) return std::nullopt;
   const auto second = elements(node.input(1));
