@@ -137,6 +137,10 @@ void write_in_opset(Graph& graph, int64_t opset, Names& names,
       write_in_opset(*subgraph, opset, names, complaints);
     }
     if (!node->domain.empty()) continue;
+    // Other runtimes infer shapes by the standard's rule, which takes another default than it says.
+    if (node->op == "STFT" && !node->attribute("onesided")) {
+      set_attribute(*node, "onesided", int64_t{1});
+    }
     try {
       write_in_opset(*node, opset, names);
     } catch (const Error& error) {
@@ -166,6 +170,7 @@ constexpr IrVersion kIrVersions[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11},
 }  // namespace
 
 std::string refused_by_opset(const Node& node, int64_t opset) {
+  if (node.domain == kInternalDomain) return "it is not an ONNX operator";  // of an expansion
   if (!node.domain.empty()) return "";
   const Schema* schema = schema_of(node.op, newest_opset("").value());
   if (const Schema* older = schema_of(node.op, opset)) {
