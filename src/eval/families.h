@@ -29,6 +29,7 @@ std::span<const KernelDef> ml_tree_kernels();
 std::span<const KernelDef> resize_kernels();
 std::span<const KernelDef> scatter_kernels();
 std::span<const KernelDef> selection_kernels();
+std::span<const KernelDef> fourier_kernels();
 std::span<const KernelDef> text_kernels();
 
 }  // namespace onward::eval

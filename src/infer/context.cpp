@@ -257,6 +257,8 @@ const onnx::AttributeProto* NodeContext::getAttribute(const std::string& name) c
   // Rules take pads before auto_pad, even where they are 0; what runs goes by auto_pad.
   if (name == "pads" && node_.string_or("auto_pad", "NOTSET") != "NOTSET") return nullptr;
   const Attribute* attribute = node_.attribute(name);
+  // The rule of STFT takes another default than the schema says.
+  if (!attribute && name == "onesided") return &schema_.attributes().at(name).default_value;
   if (!attribute) return nullptr;
   return &attributes_.emplace(name, to_rule_attribute(*attribute)).first->second;
 }

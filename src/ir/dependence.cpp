@@ -62,6 +62,7 @@ constexpr std::pair<std::string_view, size_t> kNoMereSettings[] = {
     {"BitCast", 0},
     {"Clip", 1},
     {"Clip", 2},
+    {"DFT", 0},
     {"GRU", 5},
     {"LSTM", 5},
     {"LSTM", 6},
@@ -71,6 +72,8 @@ constexpr std::pair<std::string_view, size_t> kNoMereSettings[] = {
     {"Pad", 2},
     {"RNN", 5},
     {"Resize", 1},
+    {"STFT", 0},
+    {"STFT", 2},
     {"SoftmaxCrossEntropyLoss", 2},
     {"Unique", 0},
 };

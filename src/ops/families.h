@@ -39,6 +39,8 @@ std::span<const OpDef> image_ops();
 std::span<const OpDef> resize_ops();
 std::span<const OpDef> scatter_ops();
 std::span<const OpDef> selection_ops();
+std::span<const OpDef> signal_ops();
+std::span<const OpDef> fourier_ops();
 std::span<const OpDef> sequence_ops();
 std::span<const OpDef> recurrent_ops();
 std::span<const OpDef> quantization_ops();

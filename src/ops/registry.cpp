@@ -43,6 +43,7 @@ std::span<const OpDef> op_defs() {
         {quantization_ops()}, {attention_ops()},     {attention_state_ops()},
         {ml_ops()},           {image_ops()},         {resize_ops()},
         {scatter_ops()},      {selection_ops()},     {text_ops()},
+        {signal_ops()},       {fourier_ops()},
     };
     std::vector<OpDef> list;
     for (const OpFamily& family : families) {

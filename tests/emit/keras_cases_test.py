@@ -55,6 +55,15 @@ REFUSED = {
     **{("Resize of a given region", variant):
        "Resize 'y': its input 'region' is only known when it runs; make it a constant" for variant in VARIANTS[:3]},
     ("LpPool same", SYMBOLIC): "Pad 'y_Pad': its input 'y_Concat_2' is only known when it runs; make it a constant",
+    **{(case, variant): f"Range '{node}': its input '{name}' is only known when it runs; make it a constant"
+       for case, node, name, variants in (
+           ("DFT along an axis that is an input", "y_Range_2", "y_Squeeze_2", VARIANTS[:3]),
+           ("HannWindow of a size that is an input", "y_Range", "size", VARIANTS[:2]),
+           ("STFT of a length", "y_Range", "y_Squeeze", [SYMBOLIC]),
+           ("STFT of a step that is an input", "y_Range", "y_Squeeze", [*VARIANTS[:3], VARIANTS[4]]),
+           *((case, "y_Range", "y_Squeeze", [SYMBOLIC, VARIANTS[4]])
+             for case in ("STFT", "STFT complex", "STFT of a window and its length", "STFT of both sides")))
+       for variant in variants},
     **{("MaxUnpool", variant): "MaxPool 'p': its result 1 ('i') can't be had" for variant in VARIANTS[:2]},
     **{(case, variant): f"{case.split()[0]} 'y': its input '{name}' is only known when it runs; make it a constant"
        for case, name in NOT_KNOWN.items() for variant in ("inputs", SYMBOLIC, "first input held")},

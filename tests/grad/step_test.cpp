@@ -241,9 +241,12 @@ training_info { algorithm step () => (double[2] y, double[2] z) { z = Neg(y) } u
 TEST(Step, NamesAllOperatorsWithoutAGradient) {
   const Model model = parse_text(R"(
 <ir_version: 9, opset_import: ["" : 20, "ai.onnx.preview.training" : 1]>
-m (float[1,4,2] x) => (float[1,4,2] y) { s = DFT(x)  y = Bernoulli(s) }
+m (float[1,1,4,2] x) => (float[1,1,4,2] y) <float[1,5] r = full(1)> {
+  s = MaxRoiPool<pooled_shape = [4, 2]>(x, r)
+  y = Bernoulli(s)
+}
 training_info {
-  algorithm slope () => (float[1,4,2] d) {
+  algorithm slope () => (float[1,1,4,2] d) {
     d = ai.onnx.preview.training.Gradient<xs = ["x"], y = "y">(x)
   }
 }
@@ -253,7 +256,7 @@ training_info {
     FAIL() << "was not refused";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "no gradient is known for Bernoulli (node 'y'), DFT (node 's')\n"
+                 "no gradient is known for Bernoulli (node 'y'), MaxRoiPool (node 's')\n"
                  "  in node 'd' (Gradient)");
   }
 }

@@ -80,7 +80,7 @@ def in_float32(model):
                 narrow(attribute.t)
             if attribute.type == onnx.AttributeProto.TYPE_PROTO:
                 narrow_type(attribute.tp)
-            if attribute.name in ("to", "dtype") and attribute.i == onnx.TensorProto.DOUBLE:
+            if attribute.name in ("to", "dtype", "output_datatype") and attribute.i == onnx.TensorProto.DOUBLE:
                 attribute.i = onnx.TensorProto.FLOAT
     return model
 

@@ -77,6 +77,8 @@ std::span<const Case> image_cases();
 std::span<const Case> resize_cases();
 std::span<const Case> scatter_cases();
 std::span<const Case> selection_cases();
+std::span<const Case> signal_cases();
+std::span<const Case> fourier_cases();
 
 std::vector<Case> all_cases();
 

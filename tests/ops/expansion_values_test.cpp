@@ -342,6 +342,8 @@ TEST(ExpansionValues, AreTheKernels) {
       compared[each.node->op].insert(dtype);
       const Kind kind = kind_of(*each.node, each.inputs);
       for (const Special& special : kSpecials) {
+        // A fast transform multiplies infinities with other numbers than a matrix does.
+        if (each.node->op == "DFT" && !special.is_finite) continue;
         for (const auto which : choices_of(each.inputs)) {
           SCOPED_TRACE(fmt::format("{} in {}, {} in input {}", each.name, name(dtype), special.name,
                                    which ? std::to_string(*which) : "s all"));

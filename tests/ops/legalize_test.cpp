@@ -158,9 +158,10 @@ INSTANTIATE_TEST_SUITE_P(All, Expansions, testing::ValuesIn(cases_with([](const 
 /// by tanh do, where it overflows, contradicts the operator's formula, or has operators that
 /// nothing computes; nor where a graph inside reads those around it, which no function can.
 bool is_judged_by_body(const Node& node) {
-  static const OperatorSet in_float32 = {"Attention",          "GroupNormalization",
-                                         "LayerNormalization", "MeanVarianceNormalization",
-                                         "RMSNormalization",   "ReduceL2"};
+  static const OperatorSet in_float32 = {
+      "Attention",  "BlackmanWindow",     "GroupNormalization",        "HammingWindow",
+      "HannWindow", "LayerNormalization", "MeanVarianceNormalization", "RMSNormalization",
+      "ReduceL2"};
   if (!has_function_body(node.domain, node.op) || !outer_reads(node).empty()) return false;
   const bool overflows = node.op == "ReduceLogSumExp";
   const bool contradicts = node.op == "Celu" && node.float_or("alpha", 1) < 0;

@@ -13,7 +13,10 @@ specification = importlib.util.spec_from_file_location("torch_helpers", HELPERS)
 helpers = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(helpers)
 
-MISSING_IMAGES = {"MaxUnpool": "torch counts the indices of a pooling within each image"}
+MISSING_IMAGES = {
+    "MaxUnpool": "torch counts the indices of a pooling within each image",
+    "HannWindow of one": "torch has 1 there, whatever the formula gives",
+}
 
 
 def numbers(tensor):
@@ -52,7 +55,35 @@ def max_unpool(node, x, indices, shape=None):
                               node["pads"] or [0] * (2 * rank), numbers(shape))
 
 
+def dft(node, x, length=None, axis=None):
+    axis = x.ndim - 2 if axis is None else int(axis) % x.ndim
+    numbers = x[..., 0] if x.shape[-1] == 1 else torch.view_as_complex(x)
+    n = None if length is None else int(length)
+    functions = {(0, 0): torch.fft.fft, (1, 0): torch.fft.ifft, (0, 1): torch.fft.rfft, (1, 1): torch.fft.irfft}
+    y = functions[node["inverse"], node["onesided"]](numbers, n, axis)
+    return torch.view_as_real(y.resolve_conj()) if y.is_complex() else y.unsqueeze(-1)
+
+
+def stft(node, x, step, window=None, length=None):
+    numbers = x[..., 0] if x.shape[-1] == 1 else torch.view_as_complex(x)
+    size = len(window) if length is None else int(length)
+    window = torch.ones(size, dtype=x.dtype) if window is None else window
+    y = torch.stft(numbers, size, int(step), size, window, center=False, onesided=bool(node["onesided"]),
+                   return_complex=True)
+    return torch.view_as_real(y).transpose(1, 2)
+
+
+def window(function, **coefficients):
+    return lambda node, size: function(int(size), periodic=bool(node["periodic"]), dtype=torch.float64, **coefficients).to(
+        {7: torch.int64, 11: torch.float64}[node["output_datatype"]])
+
+
 IMAGES = {
+    "BlackmanWindow": window(torch.blackman_window),
+    "DFT": dft,
+    "HammingWindow": window(torch.hamming_window, alpha=25 / 46, beta=21 / 46),
+    "HannWindow": window(torch.hann_window),
+    "STFT": stft,
     "CenterCropPad": lambda node, x, shape: helpers.center_crop_pad(x, shape.tolist(), node["axes"]),
     "Compress": lambda node, x, kept: helpers.compress(x, kept, node["axis"]),
     "Constant": lambda node: torch.from_numpy(numpy_helper.to_array(node["value"]).copy()),
