@@ -10,6 +10,7 @@
 #include "infer/image_guards.h"
 #include "infer/old_form_guards.h"
 #include "infer/operand_shapes.h"
+#include "infer/sampling_guards.h"
 #include "infer/signal_guards.h"
 #include "infer/text_guard.h"
 #include "infer/window_guard.h"
@@ -345,6 +346,7 @@ std::optional<Refusal> guard_operator(const Operands& operands) {
   if (auto refusal = guard_window(operands)) return refusal;
   if (auto refusal = guard_image_operator(operands)) return refusal;
   if (auto refusal = guard_signal_operator(operands)) return refusal;
+  if (auto refusal = guard_sampling_operator(operands)) return refusal;
   return guard_operand_shapes(operands);
 }
 

@@ -59,11 +59,13 @@ ValueSet dependents(const Value* target, const Graph& graph) {
 /// Inputs that the standard takes for settings, though results follow them smoothly; ops/ has their
 /// gradients, or refuses.
 constexpr std::pair<std::string_view, size_t> kNoMereSettings[] = {
+    {"AffineGrid", 0},
     {"BitCast", 0},
     {"Clip", 1},
     {"Clip", 2},
     {"DFT", 0},
     {"GRU", 5},
+    {"GridSample", 1},
     {"LSTM", 5},
     {"LSTM", 6},
     {"NegativeLogLikelihoodLoss", 2},

@@ -8,14 +8,6 @@
 namespace onward {
 namespace {
 
-Expr range_to(Expr count) {  // a vector of one
-  Builder& b = count.builder();
-  return b.add(
-      "Range",
-      values({b.scalar(0, DType::i64), squeeze(count, b.integers({0})), b.scalar(1, DType::i64)}),
-      DType::i64);
-}
-
 Expr remainder(Expr a, Expr b) { return a.builder().add("Mod", values({a, b}), a.dtype()); }
 Expr product_of(Expr sizes) {
   return sizes.builder().add("ReduceProd", {sizes.value()}, DType::i64);
@@ -80,8 +72,8 @@ Expr multiplicity(Expr frequency, Expr length, DType dtype) {
 /// The matrix [n, part of x, k, part of y] of the transform.
 Expr matrix_of(const Transform& t, DType dtype) {
   Builder& b = t.x().builder();
-  const Expr n = unsqueeze(range_to(t.size()), b.integers({1}));
-  const Expr k = range_to(t.gives_half() ? t.half() : t.length());
+  const Expr n = unsqueeze(numbers_below(t.size()), b.integers({1}));
+  const Expr k = numbers_below(t.gives_half() ? t.half() : t.length());
   // Whole turns are taken off as integers, so that large angles lose nothing.
   const Expr turn = cast(remainder(n * k, t.length()), DType::f64) / cast(t.length(), DType::f64);
   const Expr angle = turn * (2 * std::numbers::pi);
@@ -105,8 +97,6 @@ Expr matrix_of(const Transform& t, DType dtype) {
   return cast(parts, dtype);
 }
 
-DType product_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 std::vector<Expr> dft_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
   const Transform t(c.node(), b);
@@ -114,12 +104,12 @@ std::vector<Expr> dft_expansion(const ExpandContext& c) {
   const Expr before = slice(shape, first, t.axis(), first);
   const Expr behind = slice(shape, t.axis() + one, b.integers({-1}), first);
   const Expr outer = product_of(before), inner = product_of(behind);
-  const Expr matrix = matrix_of(t, product_dtype(x.dtype()));
+  const Expr matrix = matrix_of(t, wide_type(x.dtype()));
   // The axis and the parts of its numbers are the rows of a matrix.
   const Expr lines =
       transpose(reshape(x, concat({outer, t.size(), inner, t.parts()}, 0)), {0, 2, 1, 3});
-  const Expr rows = reshape(cast(lines, product_dtype(x.dtype())),
-                            concat({outer * inner, t.size() * t.parts()}, 0));
+  const Expr rows =
+      reshape(cast(lines, wide_type(x.dtype())), concat({outer * inner, t.size() * t.parts()}, 0));
   const Expr taps = shape_of(matrix);
   const Expr count = gather(taps, b.integers({2}), 0), parts = gather(taps, b.integers({3}), 0);
   const Expr y = matmul(rows, reshape(matrix, concat({t.size() * t.parts(), count * parts}, 0)));
@@ -130,7 +120,7 @@ std::vector<Expr> dft_expansion(const ExpandContext& c) {
 /// A number for each element of the axis, for products with tensors of x's rank.
 Expr along_axis(const Transform& t, Expr numbers) {
   Builder& b = numbers.builder();
-  const Expr dims = range_to(rank_of(t.x()));
+  const Expr dims = numbers_below(rank_of(t.x()));
   return reshape(numbers, where(equal(dims, t.axis()), b.integers({-1}), b.integers({1})));
 }
 
@@ -160,7 +150,7 @@ Grads dft_vjp(const VjpContext& c) {
   const Expr length = cast(scalar_length, dy.dtype());
   Expr dx = t.inverse() ? back / length : back * length;
   if (t.gives_reals()) {
-    dx = dx * along_axis(t, multiplicity(range_to(t.half()), t.length(), dy.dtype()));
+    dx = dx * along_axis(t, multiplicity(numbers_below(t.half()), t.length(), dy.dtype()));
   }
   return {fitted(t, dx)};
 }
@@ -172,8 +162,8 @@ std::vector<Expr> stft_expansion(const ExpandContext& c) {
   const auto number = [&](size_t input) { return cast(reshape(c.input(input), one), DType::i64); };
   const Expr step = number(1), length = c.has_input(3) ? number(3) : shape_of(c.input(2));
   const Expr count = (dim_of(x, 1) - length) / step + one;
-  const Expr starts = unsqueeze(range_to(count) * step, one);
-  Expr frames = gather(x, starts + range_to(length), 1);
+  const Expr starts = unsqueeze(numbers_below(count) * step, one);
+  Expr frames = gather(x, starts + numbers_below(length), 1);
   if (c.has_input(2)) frames = frames * unsqueeze(c.input(2), one);
   return {b.add("DFT", {frames.value(), nullptr, b.scalar(2, DType::i64).value()}, x.dtype(),
                 {{"onesided", c.node().int_or("onesided", 1)}})};

@@ -43,7 +43,8 @@ std::span<const OpDef> op_defs() {
         {quantization_ops()}, {attention_ops()},     {attention_state_ops()},
         {ml_ops()},           {image_ops()},         {resize_ops()},
         {scatter_ops()},      {selection_ops()},     {text_ops()},
-        {signal_ops()},       {fourier_ops()},
+        {signal_ops()},       {fourier_ops()},       {grid_sample_ops()},
+        {col2im_ops()},
     };
     std::vector<OpDef> list;
     for (const OpFamily& family : families) {

@@ -12,9 +12,7 @@ namespace {
 
 /// The numbers 0, 1 ... below a count, which is a scalar.
 Expr counted_to(Expr count) {
-  Builder& b = count.builder();
-  return b.add("Range", values({b.scalar(0, DType::i64), count, b.scalar(1, DType::i64)}),
-               DType::i64);
+  return numbers_below(unsqueeze(count, count.builder().integers({0})));
 }
 
 DType wanted_type(const Node& node) {
@@ -73,9 +71,8 @@ std::vector<Expr> mel_weight_matrix(const ExpandContext& c) {
   const Expr half = counted_to(length / b.scalar(2, DType::i64) + 1);
   const Expr bin = unsqueeze(cast(half, DType::f64), b.integers({1}));
   const Expr one = b.scalar(1, DType::f64), zero = b.scalar(0, DType::f64);
-  const auto within = [](Expr x, Expr from) { return logical_not(less(x, from)); };
-  const Expr rises = logical_and(within(bin, lower), within(center, bin));
-  const Expr falls = logical_and(within(bin, center), less(bin, upper));
+  const Expr rises = logical_and(greater_or_equal(bin, lower), greater_or_equal(center, bin));
+  const Expr falls = logical_and(greater_or_equal(bin, center), less(bin, upper));
   const Expr rise = where(equal(lower, center), one, (bin - lower) / (center - lower));
   const Expr y = where(falls, (upper - bin) / (upper - center), where(rises, rise, zero));
   return {cast(y, wanted_type(c.node()))};

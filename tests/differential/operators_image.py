@@ -212,13 +212,52 @@ def max_unpool(g):
     g.add("MaxUnpool", [x, g.leaf(at)], [(x.type, whole)], kernel_shape=kernel, strides=strides)
 
 
+def grid_sample(g):
+    if g.opset < 16:
+        raise Unsuitable("GridSample")
+    rank = 4 if g.opset < 20 else g.one_of(4, 5)
+    x = g.operand("GridSample", rank=rank, smallest=1, among=values.FLOATS)
+    spatial = tuple(g.between(1, 3) for _ in range(rank - 2))
+    grid = g.new(x.type, (x.shape[0], *spatial, rank - 2), -1.4, 1.4)
+    modes = ("bilinear", "nearest", "bicubic") if g.opset < 20 else ("linear", "nearest", "cubic")
+    g.add("GridSample", [x, grid], [(x.type, (*x.shape[:2], *spatial))], mode=g.one_of(None, *modes[:2 if rank == 5 else 3]),
+          padding_mode=g.one_of(None, "zeros", "border", "reflection"), align_corners=g.one_of(None, 0, 1))
+
+
+def affine_grid(g):
+    if g.opset < 20:
+        raise Unsuitable("AffineGrid")
+    dims, n = g.one_of(2, 3), g.between(1, 2)
+    theta = g.operand("AffineGrid", shape=(n, dims, dims + 1))
+    size = [n, g.between(1, 3), *[g.between(2, 4) for _ in range(dims)]]
+    g.add("AffineGrid", [theta, g.number(size)], [(theta.type, (n, *size[2:], dims))], align_corners=g.one_of(None, 0, 1))
+
+
+def col2im(g):
+    if g.opset < 18:
+        raise Unsuitable("Col2Im")
+    dims = g.between(1, 3)
+    block, strides, dilations = ([g.between(1, 2) for _ in range(dims)] for _ in range(3))
+    pads = [g.between(0, 1) for _ in range(2 * dims)]
+    image = [(k - 1) * d + 1 + g.between(2, 4) for k, d in zip(block, dilations)]
+    places = [(i + pads[d] + pads[dims + d] - dilations[d] * (block[d] - 1) - 1) // strides[d] + 1
+              for d, i in enumerate(image)]
+    n, channels = g.between(1, 2), g.between(1, 2)
+    x = g.operand("Col2Im", shape=(n, channels * int(np.prod(block)), int(np.prod(places))), among=values.FLOATS)
+    g.add("Col2Im", [x, g.number(image), g.number(block)], [(x.type, (n, channels, *image))], strides=strides,
+          dilations=dilations, pads=pads)
+
+
 OPERATORS = {
+    "AffineGrid": affine_grid,
     "CenterCropPad": center_crop_pad,
+    "Col2Im": col2im,
     "Compress": compress,
     "DepthToSpace": blocks("DepthToSpace"),
     "GatherND": gather_nd,
     "GlobalLpPool": global_pool("GlobalLpPool"),
     "GlobalMaxPool": global_pool("GlobalMaxPool"),
+    "GridSample": grid_sample,
     "LpPool": lp_pool,
     "MaxUnpool": max_unpool,
     "NonMaxSuppression": non_max_suppression,

@@ -57,12 +57,19 @@ REFUSED = {
     ("LpPool same", SYMBOLIC): "Pad 'y_Pad': its input 'y_Concat_2' is only known when it runs; make it a constant",
     **{(case, variant): f"Range '{node}': its input '{name}' is only known when it runs; make it a constant"
        for case, node, name, variants in (
+           ("AffineGrid to a size that is an input", "y_Range", "y_Squeeze", VARIANTS[:3]),
            ("DFT along an axis that is an input", "y_Range_2", "y_Squeeze_2", VARIANTS[:3]),
            ("HannWindow of a size that is an input", "y_Range", "size", VARIANTS[:2]),
            ("STFT of a length", "y_Range", "y_Squeeze", [SYMBOLIC]),
            ("STFT of a step that is an input", "y_Range", "y_Squeeze", [*VARIANTS[:3], VARIANTS[4]]),
            *((case, "y_Range", "y_Squeeze", [SYMBOLIC, VARIANTS[4]])
              for case in ("STFT", "STFT complex", "STFT of a window and its length", "STFT of both sides")))
+       for variant in variants},
+    **{(case, variant): "Slice 'y_ScatterAdd_Slice': its input 'y_ScatterAdd_ReduceProd' is only known when it runs; make it "
+                        "a constant"
+       for case, variants in (("Col2Im of shapes that are inputs", [*VARIANTS[:3], VARIANTS[4]]),
+                              *((f"Col2Im{of}", [SYMBOLIC])
+                                for of in ("", " 1 dimension", " 3 dimensions", " dilations", " pads and strides")))
        for variant in variants},
     **{("MaxUnpool", variant): "MaxPool 'p': its result 1 ('i') can't be had" for variant in VARIANTS[:2]},
     **{(case, variant): f"{case.split()[0]} 'y': its input '{name}' is only known when it runs; make it a constant"

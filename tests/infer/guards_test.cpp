@@ -305,6 +305,34 @@ const GuardCase kCases[] = {
      "g (float[1,16,2] x, int64 step, float[6] w) => (y) { y = STFT(x, step, w) }", "shape",
      "input 0 (signal): a one-sided transform takes real numbers alone"},
 
+    {"samples of another mode", 20,
+     "g (float[1,1,2,2] x, float[1,2,2,2] g) => (y) { y = GridSample<mode = \"bilinear\">(x, g) }",
+     "attribute", "attribute 'mode' is 'bilinear', but must be one of linear, nearest, cubic"},
+    {"samples of an old form's other mode", 16,
+     "g (float[1,1,2,2] x, float[1,2,2,2] g) => (y) { y = GridSample<mode = \"linear\">(x, g) }",
+     "attribute", "attribute 'mode' is 'linear', but must be one of bilinear, nearest, bicubic"},
+    {"samples of nothing", 20,
+     "g (float[1,1,0,2] x, float[1,2,2,2] g) => (y) { y = GridSample(x, g) }", "shape",
+     "input 0 (X): an image without elements can't be sampled"},
+    {"samples at positions of three dimensions", 20,
+     "g (float[1,1,2,2] x, float[1,2,2,3] g) => (y) { y = GridSample(x, g) }", "shape",
+     "input 1 (grid): its dimension 3 is 3, not 2"},
+    {"corners of one element", 20,
+     "g (float[1,2,3] t) => (y) <int64[4] s = {1, 1, 1, 4}> {\n"
+     "y = AffineGrid<align_corners = 1>(t, s) }",
+     "shape", "input 1 (size): it holds 1, which is out of range"},
+    {"matrices of another batch", 20,
+     "g (float[3,2,3] t) => (y) <int64[4] s = {2, 1, 4, 4}> { y = AffineGrid(t, s) }", "shape",
+     "input 0 (theta): it has 3 matrices for a batch of 2"},
+    {"columns of another block", 18,
+     "g (float[1,5,4] x) => (y) <int64[2] i = {3, 3}, int64[2] b = {2, 2}> {\n"
+     "y = Col2Im(x, i, b) }",
+     "shape", "input 0 (input): its dimension 1, 5, is not divisible by 4"},
+    {"columns beyond the places of blocks", 18,
+     "g (float[1,4,5] x) => (y) <int64[2] i = {3, 3}, int64[2] b = {2, 2}> {\n"
+     "y = Col2Im(x, i, b) }",
+     "shape", "input 0 (input): it has 5 columns, but blocks have 4 places"},
+
     // shapes
     {"a shape of 2^31 dimensions: ONNX 1.23 takes all memory", 8,
      "g (float[2] x, int64[2147483647] s) => (y) { y = Expand(x, s) }", "shape",

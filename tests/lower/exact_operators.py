@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_grid_sample import GridSample as GridSampleOfTheEvaluator
 from onnx.reference.ops.op_resize import Resize as ResizeOfTheEvaluator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "ops"))
@@ -48,6 +49,27 @@ class ConvTranspose(OpRun):
         cut = [slice(pads[d], whole.shape[2 + d] - pads[rank + d]) for d in range(rank)]
         y = whole[(slice(None), slice(None), *cut)]
         return (y if bias is None else y + bias.reshape(-1, *[1] * rank),)
+
+
+class AffineGrid(OpRun):
+    """The evaluator's own is rounded to float32, and of another length where steps do not add up."""
+
+    op_domain = ""
+
+    def _run(self, theta, size, align_corners=None):
+        positions = [2 * np.arange(n) / (n - 1) - 1 if align_corners else (2 * np.arange(n) + 1) / n - 1 for n in size[2:]]
+        places = np.meshgrid(*positions, indexing="ij")
+        grid = np.stack([*places[::-1], np.ones_like(places[0])], -1)
+        return (np.einsum("...k,ndk->n...d", grid, theta).astype(theta.dtype),)
+
+
+class GridSample(GridSampleOfTheEvaluator):
+    """The evaluator's own rounds positions to float32."""
+
+    op_domain = ""
+
+    def _gs_denormalize_coordinates(self, n, dims, align_corners):
+        return np.array([self._gs_denormalize(n=at, length=size, align_corners=align_corners) for at, size in zip(n, dims)])
 
 
 class Erf(OpRun):
@@ -296,6 +318,7 @@ class SoftmaxCrossEntropyLoss(OpRun):
         return tuple(np.asarray(y).astype(x.dtype) for y in (loss, log_prob)[:len(self.onnx_node.output)])
 
 
-EXACT_OPERATORS = [ConvTranspose, Erf, GatherElements, Gelu, GlobalLpPool, GlobalMaxPool, GroupNormalization, HardSwish, LRN,
+EXACT_OPERATORS = [AffineGrid, ConvTranspose, Erf, GatherElements, Gelu, GlobalLpPool, GlobalMaxPool, GridSample,
+                   GroupNormalization, HardSwish, LRN,
                    LogSoftmax, LpPool, MaxPool, MeanVarianceNormalization, Pad, RMSNormalization, Resize, Slice,
                    SoftmaxCrossEntropyLoss, *ATTENTION, *CONTROL_FLOW, *QUANTIZED, *RECURRENT]

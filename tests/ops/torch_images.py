@@ -16,6 +16,11 @@ specification.loader.exec_module(helpers)
 MISSING_IMAGES = {
     "MaxUnpool": "torch counts the indices of a pooling within each image",
     "HannWindow of one": "torch has 1 there, whatever the formula gives",
+    "Col2Im 3 dimensions": "torch folds two dimensions at most",
+    "GridSample 1 dimension": "torch samples two dimensions at least",
+    "GridSample cubic of 3 dimensions": "torch samples cubics in two dimensions alone",
+    **dict.fromkeys(["GridSample cubic, border", "GridSample cubic, reflection at the corners"],
+                    "torch moves each tap of a cubic to within the image, and not the position"),
 }
 
 
@@ -55,6 +60,28 @@ def max_unpool(node, x, indices, shape=None):
                               node["pads"] or [0] * (2 * rank), numbers(shape))
 
 
+def affine_grid(node, theta, size):
+    return F.affine_grid(theta, size.tolist(), align_corners=bool(node["align_corners"]))
+
+
+def grid_sample(node, x, grid):
+    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(node["mode"], node["mode"])
+    return F.grid_sample(x, grid, mode, node["padding_mode"], bool(node["align_corners"]))
+
+
+def col2im(node, x, image, block):
+    """F.fold of two dimensions, with the pads of one side cut off behind."""
+    dims = len(image)
+    lead = [1] * (2 - dims)
+    strides, dilations = ([*lead, *(node[name] or [1] * dims)] for name in ("strides", "dilations"))
+    pads = node["pads"] or [0] * (2 * dims)
+    whole = [*lead, *[int(i) + pads[d] + pads[dims + d] for d, i in enumerate(image)]]
+    y = F.fold(x, whole, [*lead, *block.tolist()], dilations, 0, strides)
+    for d, size in enumerate(image.tolist()):
+        y = y.narrow(4 - dims + d, pads[d], size)
+    return y.squeeze(2) if dims == 1 else y
+
+
 def dft(node, x, length=None, axis=None):
     axis = x.ndim - 2 if axis is None else int(axis) % x.ndim
     numbers = x[..., 0] if x.shape[-1] == 1 else torch.view_as_complex(x)
@@ -79,8 +106,11 @@ def window(function, **coefficients):
 
 
 IMAGES = {
+    "AffineGrid": affine_grid,
     "BlackmanWindow": window(torch.blackman_window),
+    "Col2Im": col2im,
     "DFT": dft,
+    "GridSample": grid_sample,
     "HammingWindow": window(torch.hamming_window, alpha=25 / 46, beta=21 / 46),
     "HannWindow": window(torch.hann_window),
     "STFT": stft,
