@@ -125,22 +125,20 @@ REFUSED = {
                     "Attention and its scores", "Attention and its probabilities",
                     "Attention with a mask of each sequence, causal", "Attention with what is added to each head, causal",
                     "Attention with what is added to the first keys")},
-    **{(case, variant): "Pad 'y_Pad': its input 'y_Concat' is only known when it runs; make it a constant"
-       for case in ("Attention with a mask that ends early", "Attention with what is added to the first keys")
-       for variant in ("first input held", "inputs")},
     **{(case, variant): f"Slice 'y_Slice': its input '{name}' is only known when it runs; make it a constant"
        for case, name in (("RotaryEmbedding", "y_Gather"), ("RotaryEmbedding of positions", "y_Gather_3"))
-       for variant in ("inputs", SYMBOLIC, "other inputs held", "other inputs held, symbolic shapes")},
+       for variant in (SYMBOLIC, "other inputs held, symbolic shapes")},
     **{("RotaryEmbedding of a part", variant):
-       "Slice 'y_Slice_2': its input 'y_Gather' is only known when it runs; make it a constant" for variant in VARIANTS},
+       "Slice 'y_Slice_2': its input 'y_Gather' is only known when it runs; make it a constant"
+       for variant in (SYMBOLIC, "other inputs held, symbolic shapes")},
     **{(case, variant): "Slice 'p': its input 'y_Gather_4' is only known when it runs; make it a constant"
        for case in ("CausalConvWithState",)
-       for variant in ("inputs", "other inputs held", "other inputs held, symbolic shapes")},
+       for variant in ("other inputs held, symbolic shapes",)},
     **{(case, SYMBOLIC): "declare the shapes of the model's inputs, with names for sizes that are open"
        for case in ("CausalConvWithState", "CausalConvWithState of a past", "CausalConvWithState of one tap")},
     **{(case, variant): "Slice 'p': its input 'y_Gather_2' is only known when it runs; make it a constant"
        for case in ("CausalConvWithState of a past",)
-       for variant in ("inputs", "other inputs held", "other inputs held, symbolic shapes")},
+       for variant in ("other inputs held, symbolic shapes",)},
 }
 
 
