@@ -226,9 +226,8 @@ const Mistake kMistakes[] = {
     {"Unsupported", ErrorCode::unsupported, "",
      [] {
        Trainer(
-           parse(
-               "<ir_version: 8, opset_import: [\"\" : 17]> g (string[1] x) => (string[1] y) { y = "
-               "StringNormalizer(x) }"))
+           parse("<ir_version: 9, opset_import: [\"\" : 20]> g (string[1] x) => (bool[1] y) { y = "
+                 "RegexFullMatch<pattern = \"a\">(x) }"))
            .infer({});
      }},
 };

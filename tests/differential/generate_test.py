@@ -3,6 +3,7 @@
 import onnx
 import pytest
 from generate import NEWEST_OPSET, OLDEST_OPSET, OPERATORS, generate
+from onnx import helper
 from training_model import NothingToTrain, has_doubles, in_double, training_model
 
 
@@ -35,9 +36,23 @@ def test_graphs_are_valid(smooth):
         onnx.checker.check_model(checked(subject))
 
 
+def covers_with_gaps(node):
+    """Whether a pool's windows of ceil_mode cover its input by name, with strides wider than they are: ONNX infers a size
+    that neither its evaluator nor ONNX Runtime gives."""
+    given = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    if not given.get("ceil_mode") or not given.get("auto_pad", b"").startswith(b"SAME"):
+        return False
+    kernel = given["kernel_shape"]
+    ones = [1] * len(kernel)
+    return any(stride > (k - 1) * dilation + 1
+               for k, stride, dilation in zip(kernel, given.get("strides", ones), given.get("dilations", ones)))
+
+
 def test_declared_shapes_are_those_that_onnx_infers():
     for seed in range(200):
         subject = generate(seed, smooth=False)
+        if any(map(covers_with_gaps, subject.model.graph.node)):
+            continue
         try:
             inferred = onnx.shape_inference.infer_shapes(subject.model, strict_mode=True)
         except onnx.shape_inference.InferenceError as failure:

@@ -9,6 +9,11 @@ from rounding import slack
 from single_nodes import single_nodes, with_all_outputs
 
 
+def is_choice(a, b):
+    """Whether two results differ in what was chosen by comparing: integers, or how many elements there are."""
+    return a.dtype.kind in "bui" or a.shape != b.shape
+
+
 class Inference:
     def __init__(self, sides, tally):
         self.sides = sides
@@ -89,7 +94,7 @@ class Inference:
         if not (differing := self.unexplained(subject, found, fast, other)):
             return
         guilty = list(self.where(subject, self.sides.fast, side))
-        if not guilty and all(fast.outputs[output].dtype.kind in "bui" for output in differing):
+        if not guilty and all(is_choice(fast.outputs[output], other.outputs[output]) for output in differing):
             # Each node agrees on what it is given: what rounds within its bounds was compared, and turned over.
             self.tally.count("comparisons that rounding turns over")
         elif not guilty:

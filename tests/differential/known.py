@@ -298,6 +298,25 @@ def ends_before_the_first(site):
     return end < (0 if shape is None else -len(shape))
 
 
+def window_of_doubles(site):
+    return site.attribute("output_datatype") == values.ONNX["double"]
+
+
+def half_of_another_length(site):
+    """Whether real numbers are made of a spectrum that is not half of theirs."""
+    if not (site.attribute("inverse", 0) and site.attribute("onesided", 0)):
+        return False
+    axis = site.attribute("axis", 1) if site.opset < 20 else -2 if site.input(2) is None else int(site.input(2))
+    size, length = site.shape(0)[axis], site.input(1)
+    return length is not None and size != int(length) // 2 + 1
+
+
+def dilated_volume(site):
+    """Whether blocks of three and more dimensions have gaps."""
+    dilations = site.attribute("dilations", [1])
+    return len(dilations) > 2 and max(dilations) > 1
+
+
 REDUCTIONS = tuple(f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum",
                                                 "SumSquare"))
 
@@ -305,6 +324,8 @@ REDUCTIONS = tuple(f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp
 UNDEFINED = [
     Known(("Cast", "CastLike"), "a float that the integer type does not have", out_of_range),
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
+    Known(("DFT", "STFT"), "what is not finite, times roots of unity in any order", lambda site: site.has(not_finite, 0, 2)),
+    Known(("NonMaxSuppression",), "boxes and scores that are not finite", lambda site: site.has(not_finite, 0, 1)),
     Known(("Det",), "what is not finite, eliminated in any order", lambda site: site.has(not_finite, 0)),
     Known(("DynamicQuantizeLinear", "QuantizeLinear"), "what is not finite, in steps of a range",
           lambda site: site.has(not_finite, 0)),
@@ -339,6 +360,12 @@ ONNX_RUNTIME_TRAPS = [
     Known(("Attention",), "multiplies doubles by the root of a scale that float32 rounded", rounded_scale),
     Known(("BatchNormalization",), "writes the running statistics over those that it is given, which others read",
           shares_statistics),
+    Known(("BlackmanWindow", "HammingWindow", "HannWindow"), "computes doubles with constants that float32 rounded",
+          window_of_doubles),
+    Known(("Col2Im",), "puts dilated blocks of three and more dimensions elsewhere", dilated_volume),
+    Known(("DFT",), "divides doubles by their number with a reciprocal that float32 rounded",
+          lambda site: site.attribute("inverse", 0) == 1 and not site.is_type("float", "float16")),
+    Known(("DFT",), "mirrors all that it is given, where half of a spectrum of another length is", half_of_another_length),
     Known(("Gelu",), "its approximation by tanh computes in float",
           lambda site: site.attribute("approximate") == b"tanh" and site.is_type("double")),
     Known(("GroupNormalization",), "computes doubles in float, as stash_type says", lambda site: site.is_type("double")),

@@ -241,9 +241,10 @@ training_info { algorithm step () => (double[2] y, double[2] z) { z = Neg(y) } u
 TEST(Step, NamesAllOperatorsWithoutAGradient) {
   const Model model = parse_text(R"(
 <ir_version: 9, opset_import: ["" : 20, "ai.onnx.preview.training" : 1]>
-m (float[1,1,4,2] x) => (float[1,1,4,2] y) <float[1,5] r = full(1)> {
+m (float[1,1,4,2] x) => (float[1,1,4,2] y)
+<float[1,5] r = full(1), float[1,1,1,1] w = full(1), float[1,2,4,2] o = full(0)> {
   s = MaxRoiPool<pooled_shape = [4, 2]>(x, r)
-  y = Bernoulli(s)
+  y = DeformConv(s, w, o)
 }
 training_info {
   algorithm slope () => (float[1,1,4,2] d) {
@@ -256,7 +257,7 @@ training_info {
     FAIL() << "was not refused";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "no gradient is known for Bernoulli (node 'y'), MaxRoiPool (node 's')\n"
+                 "no gradient is known for DeformConv (node 'y'), MaxRoiPool (node 's')\n"
                  "  in node 'd' (Gradient)");
   }
 }
