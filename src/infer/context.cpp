@@ -126,8 +126,10 @@ Tensor as_rule_reads(const Node& node, size_t index, const Tensor& tensor) {
   return Tensor::of(tensor.dims(), axes);
 }
 
-/// The rules of Slice and Pad take axes and steps of unknown shape for left out; they are vectors.
+/// The rules of Slice and Pad take axes and steps of unknown shape for left out, that of STFT takes
+/// a window for a scalar; they are vectors.
 bool is_surely_a_vector(const Node& node, size_t index) {
+  if (node.op == "STFT") return index == 2;
   return index > 0 && (node.op == "Slice" || (node.op == "Pad" && index != 2));
 }
 

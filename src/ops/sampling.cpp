@@ -104,7 +104,11 @@ Expr sampled(const SampledImages& from, Expr positions, const Sampling& how, con
   const Bounds bounds(from.sizes, dtype, how.align_corners);
   const bool nearest = how.interpolation == Interpolation::nearest;
   // Elements that are nearest to a position are found before those beyond are moved.
-  Expr at = moved_inside(nearest ? rounded("Round", positions) : positions, bounds, how.beyond);
+  Expr at = nearest ? rounded("Round", positions) : positions;
+  // A cubic at the border reads each of its taps there, as in PyTorch and ONNX Runtime.
+  const bool keeps_place =
+      how.interpolation == Interpolation::cubic && how.beyond == Beyond::border;
+  if (!keeps_place) at = moved_inside(at, bounds, how.beyond);
   at = unsqueeze(at, b.integers({2}));
   const Expr below = nearest ? at : rounded("Floor", at);
   const Expr taps = combined_taps(from.sizes, how, dtype);

@@ -421,7 +421,7 @@ REFERENCE_EVALUATOR_TRAPS = [
     Known(("AveragePool",), "pads half of what ceil_mode adds before the first element", moved_by_rounding_up),
     Known(("BatchNormalization",), "takes statistics of the batch before opset 14", lambda site: site.opset < 14),
     Known(("Hardmax", "LogSoftmax", "Softmax"), "knows nothing of the form before opset 13, along all last axes", several_axes),
-    Known(("InstanceNormalization", "LayerNormalization"), "computes 16 bits in 16 bits",
+    Known(("InstanceNormalization", "LayerNormalization", "LpNormalization"), "computes 16 bits in 16 bits",
           lambda site: site.is_type("float16", "bfloat16")),
     Known(("MaxPool",), "begins with -infinity, which integers lack", lambda site: site.is_type("int8", "uint8")),
     Known(("MaxPool",), "knows no other storage order", lambda site: site.attribute("storage_order", 0) == 1),

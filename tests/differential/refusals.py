@@ -14,6 +14,8 @@ EXPLAINED = [
      "ranks are declared, where a step is lowered"),
     (r"the size of '.*' must be known to compute its padding", "sizes are declared, where windows leave gaps"),
     (r"cannot be upgraded: axis is \d, and the rank of '.*' is not known", "broadcasting of opset 6 needs ranks"),
+    (r"PRelu of opset 6 cannot be upgraded: the channels of '.*' \(.*\) can't be matched with '.*' \(\w+\[\.\.\.\]\)",
+     "slopes of opset 6 need ranks"),
     (r"Pool of opset [12]\d cannot be upgraded: with ceil_mode, .* is not known", "ceil_mode of old opsets needs sizes"),
     (r"(Erf|ReduceLogSum|ReduceLogSumExp) of opset \d+ cannot be upgraded: .* is of type u?int",
      "no integers since: Erf's up to opset 12, and those of which reductions take logarithms, whose rounding nobody says"),

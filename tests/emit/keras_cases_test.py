@@ -48,6 +48,8 @@ REFUSED = {
     **{(case, variant): "NonMaxSuppression 'i': boxes that are suppressed one after the other take a loop, which is not "
                         "exported yet"
        for case in ("NonMaxSuppression", "NonMaxSuppression of centers") for variant in VARIANTS},
+    **{(case, variant): "BitCast 'y': Keras has no function that keeps the bits of elements"
+       for case in ("BitCast", "BitCast to the same type") for variant in VARIANTS[:2]},
     **{(case, variant): "Unique 'u': Keras has no function for elements that differ"
        for case in ("Unique", "Unique as they come", "Unique slices") for variant in VARIANTS[:2]},
     **{(case, variant): "Unique 'y': Keras has no function for elements that differ"
@@ -59,7 +61,7 @@ REFUSED = {
        for case, node, name, variants in (
            ("AffineGrid to a size that is an input", "y_Range", "y_Squeeze", VARIANTS[:3]),
            ("DFT along an axis that is an input", "y_Range_2", "y_Squeeze_2", VARIANTS[:3]),
-           ("HannWindow of a size that is an input", "y_Range", "size", VARIANTS[:2]),
+           ("HannWindow of a size that is an input", "y_Range", "y_Squeeze", VARIANTS[:2]),
            ("STFT of a length", "y_Range", "y_Squeeze", [SYMBOLIC]),
            ("STFT of a step that is an input", "y_Range", "y_Squeeze", [*VARIANTS[:3], VARIANTS[4]]),
            *((case, "y_Range", "y_Squeeze", [SYMBOLIC, VARIANTS[4]])

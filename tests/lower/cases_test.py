@@ -22,9 +22,9 @@ NOT_IN_REFERENCE = {"Dropout of the default ratio"}
 # It has neither GlobalLpPool nor Swish, no LRN of an even size, counts MaxUnpool's places in the given shape, takes an open
 # number of sizes for 0, and gives the largest elements in an order of its own where any will do.
 # It has no windows of attention, and wants a row of a mask for each query and a column for each key.
-# It transforms half a spectrum of another length in another way, moves each tap of a cubic to within the image instead of the
-# position, and samples images of two dimensions, or of three by lines and nearest elements, alone.
-NOT_IN_RUNTIME = {"DFT inverse onesided of less", "DFT inverse onesided of more", "GridSample cubic, border",
+# It transforms half a spectrum of another length in another way, and samples images of two dimensions, or of three by lines
+# and nearest elements, alone.
+NOT_IN_RUNTIME = {"DFT inverse onesided of less", "DFT inverse onesided of more",
                   "GridSample 1 dimension", "GridSample cubic of 3 dimensions", "Scan of nothing", "ConvTranspose zeros beyond a stride",
                   "ConvTranspose of a given shape beyond its windows",
                   "Resize linear at the corners, of a fraction", "Resize nearest above",

@@ -63,10 +63,32 @@ class AffineGrid(OpRun):
         return (np.einsum("...k,ndk->n...d", grid, theta).astype(theta.dtype),)
 
 
+def keys_cubic(distance, a=-0.75):
+    """The weight of an element at a distance below 2."""
+    if distance <= 1:
+        return ((a + 2) * distance - (a + 3)) * distance**2 + 1
+    return ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+
+
 class GridSample(GridSampleOfTheEvaluator):
-    """The evaluator's own rounds positions to float32."""
+    """The evaluator's own rounds positions to float32, and moves those of cubics to the border, where PyTorch and ONNX
+    Runtime move each of their taps."""
 
     op_domain = ""
+
+    def _run(self, x, grid, mode=None, padding_mode=None, align_corners=None):
+        if (mode, padding_mode) != ("cubic", "border"):
+            return super()._run(x, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners)
+        sizes, y = np.array(x.shape[2:]), np.zeros((*grid.shape[:-1], x.shape[1]))
+        for where in np.ndindex(*grid.shape[:-1]):
+            at = grid[where][::-1].astype(np.float64)
+            at = (at + 1) / 2 * (sizes - 1) if align_corners else ((at + 1) * sizes - 1) / 2
+            below = np.floor(at).astype(int)
+            for taps in itertools.product(range(-1, 3), repeat=len(sizes)):
+                weight = math.prod(keys_cubic(abs(part - tap)) for part, tap in zip(at - below, taps))
+                place = np.clip(below + taps, 0, sizes - 1)
+                y[where] += weight * x[(where[0], slice(None), *place)]
+        return (np.moveaxis(y, -1, 1).astype(x.dtype),)
 
     def _gs_denormalize_coordinates(self, n, dims, align_corners):
         return np.array([self._gs_denormalize(n=at, length=size, align_corners=align_corners) for at, size in zip(n, dims)])

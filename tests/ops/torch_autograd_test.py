@@ -411,6 +411,7 @@ TORCH = {
     "Gelu": lambda node, x: F.gelu(x, approximate=node["approximate"]),
     "Gemm": gemm,
     "GlobalAveragePool": lambda node, x: F.adaptive_avg_pool2d(x, 1),
+    "BitCast": lambda node, x: x if x.dtype == torch.float64 else x.view(torch.float64),
     "Identity": lambda node, x: x.clone(),
     "LSTM": recurrent(torch._VF.lstm, [0, 2, 3, 1]),
     "LayerNormalization": layer_normalization,

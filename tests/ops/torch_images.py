@@ -19,8 +19,6 @@ MISSING_IMAGES = {
     "Col2Im 3 dimensions": "torch folds two dimensions at most",
     "GridSample 1 dimension": "torch samples two dimensions at least",
     "GridSample cubic of 3 dimensions": "torch samples cubics in two dimensions alone",
-    **dict.fromkeys(["GridSample cubic, border", "GridSample cubic, reflection at the corners"],
-                    "torch moves each tap of a cubic to within the image, and not the position"),
 }
 
 

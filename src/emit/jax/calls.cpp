@@ -9,6 +9,11 @@
 namespace onward::emit::jax {
 namespace {
 
+std::string bit_cast(const Call& c) {
+  return fmt::format("{}.lax.bitcast_convert_type({}, {})", c.module("jax"), c.in(0),
+                     c.dtype_name(c.result_dtype()));
+}
+
 std::string gelu(const Call& c) {
   const bool by_tanh = c.node().string_or("approximate", "none") == "tanh";
   return fmt::format("{}.gelu({}, approximate={})", c.module("nn"), c.in(0), python_bool(by_tanh));
@@ -20,6 +25,7 @@ std::string shape(const Call& c) {
 }
 
 constexpr CallRow kCalls[] = {
+    {"BitCast", bit_cast},
     {"Erf", "{jax}.lax.erf({0})"},
     {"Gelu", gelu},
     {"Shape", shape},

@@ -10,7 +10,9 @@ std::string cast(const Call& c) {
   return fmt::format("{}.to({})", c.in(0), c.dtype_name(c.result_dtype()));
 }
 
+// A view of another type has no gradient, even where the type is the same.
 std::string bit_cast(const Call& c) {
+  if (c.dtype(0) == c.result_dtype()) return c.in(0);
   return fmt::format("{}.view({})", c.in(0), c.dtype_name(c.result_dtype()));
 }
 
