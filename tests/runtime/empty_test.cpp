@@ -41,7 +41,13 @@ void expect_same(const Outcome& given, const Outcome& expected) {
 
 /// These have nothing to take elements from, or a shape or a number of elements of their own.
 bool wants_elements(const Case& tested) {
-  constexpr std::string_view kNames[] = {"DequantizeLinear in blocks",
+  constexpr std::string_view kNames[] = {"AffineGrid",
+                                         "AffineGrid 3 dimensions",
+                                         "AffineGrid at the corners",
+                                         "AffineGrid to a size that is an input",
+                                         "DFT of one",
+                                         "DequantizeLinear in blocks",
+                                         "HannWindow of integers",
                                          "LinearAttention gated",
                                          "Pad edge",
                                          "Pad reflect",

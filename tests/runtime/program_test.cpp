@@ -122,6 +122,7 @@ TEST_P(CaseTest, PlannedGradientsEqualTheReference) {
 /// The case in float32, but as it is where it says float64 itself.
 Case in_f32(const Case& tested) {
   const bool says = tested.text.find("dtype") != std::string::npos ||
+                    tested.text.find("datatype") != std::string::npos ||
                     tested.text.find("double") != std::string::npos ||
                     tested.text.find("to = ") != std::string::npos;
   return says ? tested : tested.in_f32();
