@@ -86,8 +86,9 @@ std::optional<Refusal> guard_affine_grid(const Operands& o) {
       return refused_operand(o, 0, "theta",
                              fmt::format("it has {} matrices for a batch of {}", *batch, size));
     }
+    if (i == 1) continue;  // of channels, which the result does not have
     // Between the corners of one element there is no step.
-    const double lowest = i == 1 ? 0 : to_centers ? 2 : 1;
+    const double lowest = to_centers ? 2 : 1;
     if (size >= lowest && size <= kLargestImage) continue;
     return refused_operand(o, 1, "size", fmt::format("it holds {}, which is out of range", size));
   }

@@ -30,8 +30,11 @@ std::vector<Expr> affine_grid_expansion(const ExpandContext& c) {
   const Expr in_order = gather(positions, reversed(numbers_below(shape_of(spatial))), 1);
   const Expr ones = ones_like(slice(in_order, b.integers({0}), b.integers({1}), last));
   const Expr grid = matmul(concat({in_order, ones}, 1), transpose(cast(theta, dtype), {0, 2, 1}));
-  const Expr n = dim_of(theta, 0);
-  return {cast(reshape(grid, concat({n, spatial, shape_of(spatial)}, 0)), theta.dtype())};
+  const Expr n = gather(c.input(1), b.integers({0}), 0);
+  // Between the corners of one element there is no step: no shape has a size of -2.
+  const Expr fewest = b.integers({to_centers ? 2 : 1});
+  const Expr shown = where(less(spatial, fewest), b.integers({-2}), spatial);
+  return {cast(reshape(grid, concat({n, shown, shape_of(spatial)}, 0)), theta.dtype())};
 }
 
 Sampling sampling_of(const Node& node) {
