@@ -59,24 +59,15 @@ ValueSet dependents(const Value* target, const Graph& graph) {
 /// Inputs that the standard takes for settings, though results follow them smoothly; ops/ has their
 /// gradients, or refuses.
 constexpr std::pair<std::string_view, size_t> kNoMereSettings[] = {
-    {"AffineGrid", 0},
-    {"BitCast", 0},
-    {"Clip", 1},
-    {"Clip", 2},
-    {"DFT", 0},
-    {"GRU", 5},
-    {"GridSample", 1},
-    {"LSTM", 5},
-    {"LSTM", 6},
-    {"NegativeLogLikelihoodLoss", 2},
-    {"Mod", 1},
-    {"OneHot", 2},
-    {"Pad", 2},
-    {"RNN", 5},
-    {"Resize", 1},
-    {"STFT", 0},
-    {"STFT", 2},
-    {"SoftmaxCrossEntropyLoss", 2},
+    {"AffineGrid", 0}, {"BitCast", 0},
+    {"Clip", 1},       {"Clip", 2},
+    {"DFT", 0},        {"GRU", 5},
+    {"GridSample", 1}, {"LSTM", 5},
+    {"LSTM", 6},       {"NegativeLogLikelihoodLoss", 2},
+    {"Mod", 1},        {"OneHot", 2},
+    {"Pad", 2},        {"RNN", 5},
+    {"Resize", 1},     {"STFT", 0},
+    {"STFT", 2},       {"SoftmaxCrossEntropyLoss", 2},
     {"Unique", 0},
 };
 
