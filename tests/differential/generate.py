@@ -25,8 +25,8 @@ OLDEST_OPSET, NEWEST_OPSET = 6, onnx.defs.onnx_opset_version()
 YOUNG = 23  # the opset from which on operators are new to few graphs, and drawn more often in those
 
 # Operators whose results nobody differentiates, or that draw numbers: not for smooth graphs.
-NOT_SMOOTH = {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix", "NonMaxSuppression", "NonZero",
-              "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", *operators_quantized.OPERATORS}
+NOT_SMOOTH = {"BitCast", "BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix", "NonMaxSuppression",
+              "NonZero", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", *operators_quantized.OPERATORS}
 
 
 @dataclasses.dataclass

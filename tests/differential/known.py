@@ -317,6 +317,15 @@ def dilated_volume(site):
     return len(dilations) > 2 and max(dilations) > 1
 
 
+def axes_in_disorder(site):
+    """Whether axes that are an attribute are listed in another order than that of the result's dimensions."""
+    axes, shape = site.attribute("axes"), site.shape(0)
+    if axes is None or shape is None:
+        return axes is not None
+    places = [axis % (len(shape) + len(axes)) for axis in axes]
+    return places != sorted(places) or min(axes) < 0
+
+
 REDUCTIONS = tuple(f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum",
                                                 "SumSquare"))
 
@@ -432,6 +441,7 @@ REFERENCE_EVALUATOR_TRAPS = [
     Known(("QLinearConv",), "multiplies scales of channels as those of images of two dimensions", scales_of_channels),
     Known(("Resize",), "places an only element at -0.5, where the standard does at 0", resized_to_one),
     Known(("Shape",), "takes an end before the first dimension as Python does", ends_before_the_first),
+    Known(("Unsqueeze",), "inserts the axes of an attribute one after the other, as they are listed", axes_in_disorder),
     Known(("Unique",), "sorts what is to stand in the order of its occurrence, or takes it along the first axis",
           in_order_of_occurrence),
 ]

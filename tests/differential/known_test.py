@@ -107,6 +107,8 @@ def floats(*numbers):
     (known.ONNX_RUNTIME, site("ReduceSumSquare", np.array([2**26])), False),
     (known.ONNX_RUNTIME, site("LRN", floats(INF), size=3), True),
     (known.ONNX_RUNTIME, site("LRN", floats(1e4), size=3), False),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("Unsqueeze", np.ones((4, 2)), axes=[2, 1], opset=12), True),
+    (known.REFERENCE_EVALUATOR_TRAPS, site("Unsqueeze", np.ones((4, 2)), axes=[1, 2], opset=12), False),
     (known.ONNX_RUNTIME_TRAPS, site("HannWindow", np.array(3), output_datatype=11), True),
     (known.ONNX_RUNTIME_TRAPS, site("HannWindow", np.array(3), output_datatype=1), False),
     (known.ONNX_RUNTIME_TRAPS, site("Col2Im", np.ones((1, 8, 4)), dilations=[1, 1, 2]), True),

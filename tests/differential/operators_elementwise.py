@@ -148,6 +148,16 @@ def modulo(g):
     g.add("Mod", [x, y], [(x.type, x.shape)], fmod=fmod)
 
 
+def bit_cast(g):
+    """Between integers: of the bits of others, floats may be any."""
+    if g.opset < 26:
+        raise Unsuitable("BitCast")
+    width, sign = g.one_of("8", "16", "32", "64"), g.one_of(("int", "uint"), ("uint", "int"))
+    x = g.operand("BitCast", type=sign[0] + width)
+    to = sign[1] + width
+    g.add("BitCast", [x], [(to, x.shape)], to=values.ONNX[to])
+
+
 def bit_shift(g):
     x = g.operand("BitShift")
     y, shape = second_operand(g, "BitShift", x, low=0.0, high=9.0)
@@ -289,6 +299,7 @@ OPERATORS = {op: unary(op) for op in covered_operators() if is_unary_function(op
     "Asin": bounded("Asin", -0.9, 0.9),
     "Atanh": bounded("Atanh", -0.9, 0.9),
     "Tan": bounded("Tan", -1.25, 1.25),
+    "BitCast": bit_cast,
     "BitShift": bit_shift,
     "BitwiseAnd": binary("BitwiseAnd"),
     "BitwiseOr": binary("BitwiseOr"),
