@@ -130,15 +130,20 @@ Tensors average_pool_grad(const Context& c) {
   });
 }
 
+/// The shape of images of which each channel has one element left.
+std::vector<int64_t> pooled_to_one_place(std::span<const int64_t> x_dims) {
+  if (x_dims.size() < 3) throw Error("its input has no spatial dimensions");
+  std::vector<int64_t> dims(x_dims.size(), 1);
+  dims[0] = x_dims[0];
+  dims[1] = x_dims[1];
+  return dims;
+}
+
 Tensors global_average_pool(const Context& c) {
   const DType dtype = c.input(0).dtype();
   return compute_as_float(dtype, [&]<typename T>() -> Tensors {
     const Array<T> x = c.array<T>(0);
-    if (x.rank() < 3) throw Error("its input has no spatial dimensions");
-    std::vector<int64_t> dims(x.dims.size(), 1);
-    dims[0] = x.dims[0];
-    dims[1] = x.dims[1];
-    Array<T> y(dims);
+    Array<T> y(pooled_to_one_place(x.dims));
     const int64_t plane = y.size() == 0 ? 1 : x.size() / y.size();
     for (int64_t i = 0; i < x.size(); ++i) y[i / plane] += x[i];
     for (T& value : y.data) value /= static_cast<T>(plane);
@@ -150,11 +155,7 @@ Tensors global_max_pool(const Context& c) {
   const DType dtype = c.input(0).dtype();
   return compute_as_float(dtype, [&]<typename T>() -> Tensors {
     const Array<T> x = c.array<T>(0);
-    if (x.rank() < 3) throw Error("its input has no spatial dimensions");
-    std::vector<int64_t> dims(x.dims.size(), 1);
-    dims[0] = x.dims[0];
-    dims[1] = x.dims[1];
-    Array<T> y(dims);
+    Array<T> y(pooled_to_one_place(x.dims));
     const int64_t plane = y.size() == 0 ? 1 : x.size() / y.size();
     if (plane == 0) throw Error("an image without elements has no largest one");
     for (int64_t i = 0; i < y.size(); ++i) {
