@@ -141,6 +141,16 @@ void Node::remove_attribute(std::string_view name) {
   graph_->edited();
 }
 
+std::unique_ptr<Graph> Node::take_subgraph(std::string_view name, Graph& inside) {
+  const auto found = std::find_if(attributes_.begin(), attributes_.end(),
+                                  [&](const Attribute& a) { return a.name == name; });
+  auto graph = std::move(std::get<std::unique_ptr<Graph>>(found->value));
+  attributes_.erase(found);
+  graph->inside_ = &inside;
+  graph_->edited();
+  return graph;
+}
+
 int64_t Node::int_or(std::string_view name, int64_t fallback) const {
   const auto* found = get<int64_t>(name);
   return found ? *found : fallback;

@@ -141,6 +141,8 @@ class Node {
   const Attribute* attribute(std::string_view name) const;
   void set_attribute(Attribute attribute);  // replaces one of the same name
   void remove_attribute(std::string_view name);
+  /// Removes a subgraph and hands it out, for a node of `inside`: what it reads stays read.
+  std::unique_ptr<Graph> take_subgraph(std::string_view name, Graph& inside);
 
   /// The attribute's value where it is present and of that type, else null.
   template <typename T>

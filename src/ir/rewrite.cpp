@@ -37,29 +37,39 @@ void set_attribute(Node& node, std::string_view name, Attribute::Payload value) 
   node.set_attribute({.name = std::string(name), .value = std::move(value), .doc = {}});
 }
 
-Value* Rewrite::add(std::string_view op, std::vector<Value*> inputs, std::string_view role) {
+Rewrite Rewrite::behind() const {
+  Rewrite rewrite = *this;
+  rewrite.is_behind_ = true;
+  return rewrite;
+}
+
+std::string Rewrite::fresh(std::string_view role) const {
   const auto outputs = node_.outputs();
   const auto first = std::find_if(outputs.begin(), outputs.end(),
                                   [](const auto& output) { return output != nullptr; });
   const std::string base = first == outputs.end() ? node_.op : (*first)->name();
-  Node* added = node_.graph().add_node(op, std::move(inputs), &node_);
-  added->opset = newest_opset_;
-  added->function = node_.function;
-  return added->add_output(names_.fresh(fmt::format("{}_{}", base, role)));
+  return names_.fresh(fmt::format("{}_{}", base, role));
 }
 
-Value* Rewrite::constant(const Tensor& value, std::string_view role) {
+Value* Rewrite::add(std::string_view op, std::vector<Value*> inputs, std::string_view role) const {
+  Node* added = node_.graph().add_node(op, std::move(inputs), is_behind_ ? nullptr : &node_);
+  added->opset = newest_opset_;
+  added->function = node_.function;
+  return added->add_output(fresh(role));
+}
+
+Value* Rewrite::constant(const Tensor& value, std::string_view role) const {
   Value* constant = add("Constant", {}, role);
   constant->type = value.type();
   set_attribute(*constant->producer(), "value", value);
   return constant;
 }
 
-Value* Rewrite::constant(const std::vector<int64_t>& values, std::string_view role) {
+Value* Rewrite::constant(const std::vector<int64_t>& values, std::string_view role) const {
   return constant(Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values), role);
 }
 
-Value* Rewrite::scalar_like(float value, Value* like, std::string_view role) {
+Value* Rewrite::scalar_like(float value, Value* like, std::string_view role) const {
   const DType dtype = like->type.dtype;
   if (dtype == DType::f32) return constant(Tensor::scalar(value), role);
   if (dtype == DType::f64) return constant(Tensor::scalar<double>(value), role);

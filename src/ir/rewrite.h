@@ -35,13 +35,21 @@ class Rewrite {
       : node_(node), names_(names), newest_opset_(newest_opset) {}
 
   Node& node() const { return node_; }
+  int64_t newest_opset() const { return newest_opset_; }
+
+  /// The same for another node, such as one of a graph inside of this node.
+  Rewrite of(Node& other) const { return {other, names_, newest_opset_}; }
+  /// The same node, with new ones at the end of its graph.
+  Rewrite behind() const;
 
   /// Adds a node with one output named after the node's first one: "y_axes" for the role "axes".
-  Value* add(std::string_view op, std::vector<Value*> inputs, std::string_view role);
-  Value* constant(const Tensor& value, std::string_view role);
-  Value* constant(const std::vector<int64_t>& values, std::string_view role);
+  Value* add(std::string_view op, std::vector<Value*> inputs, std::string_view role) const;
+  /// A name of that kind that nothing has yet.
+  std::string fresh(std::string_view role) const;
+  Value* constant(const Tensor& value, std::string_view role) const;
+  Value* constant(const std::vector<int64_t>& values, std::string_view role) const;
   /// A scalar of the element type of `like`, which need not be known.
-  Value* scalar_like(float value, Value* like, std::string_view role);
+  Value* scalar_like(float value, Value* like, std::string_view role) const;
 
   /// Turns the node into another operator, in its newest form. Its name and notes go to the node
   /// that makes `heart`, the new one that now does what they speak of.
@@ -51,6 +59,7 @@ class Rewrite {
   Node& node_;
   Names& names_;
   int64_t newest_opset_;
+  bool is_behind_ = false;
 };
 
 /// Lets the subgraphs of a graph compute all that they give, each value once, as runtimes want it:
