@@ -24,18 +24,23 @@ using StepTable = std::map<StepKey, LiftStep>;
 
 StepTable make_table() {
   StepTable table;
-  const auto add = [&table](std::string_view domain, const LiftStep& step) {
-    if (!table.emplace(StepKey{domain, step.op, step.from}, step).second) {
+  const auto add = [&table](const LiftStep& step) {
+    if (!table.emplace(StepKey{step.domain, step.op, step.from}, step).second) {
       throw Bug(fmt::format("two lift rules for {} of opset {}", step.op, step.from));
     }
   };
-  for (const auto family : {elementwise_lift_steps(), conversion_lift_steps(), shape_lift_steps(),
-                            reduction_lift_steps(), layer_lift_steps()}) {
-    for (const LiftStep& step : family) add("", step);
+  for (const auto family :
+       {elementwise_lift_steps(), conversion_lift_steps(), shape_lift_steps(),
+        reduction_lift_steps(), layer_lift_steps(), recurrent_lift_steps(), ml_lift_steps()}) {
+    for (const LiftStep& step : family) add(step);
   }
   for (const SameForms& forms : same_forms()) {
     for (size_t i = 0; i + 1 < forms.versions.size(); ++i) {
-      add(forms.domain, {forms.op, forms.versions[i], forms.versions[i + 1], same});
+      add({.op = forms.op,
+           .from = forms.versions[i],
+           .to = forms.versions[i + 1],
+           .rule = same,
+           .domain = forms.domain});
     }
   }
   return table;
@@ -50,7 +55,7 @@ const LiftStep* find_step(std::string_view domain, std::string_view op, int from
 std::string gap_reason(std::string_view domain, std::string_view op, int from) {
   for (const LiftGap& gap : lift_gaps()) {
     if (gap.domain == domain && gap.op == op && gap.from == from) {
-      return fmt::format("is not supported yet: {}", gap.reason);
+      return std::string(gap.reason);
     }
   }
   return "is not supported yet";

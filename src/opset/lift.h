@@ -12,7 +12,7 @@ namespace onward {
 /// A node whose operator form could not be lifted.
 struct Unliftable {
   const Node* node;
-  std::string reason;  // "Upsample of opset 7 has no rule yet: ..."
+  std::string reason;  // "Upsample of opset 10 has been withdrawn: ..."
 };
 
 /// Rewrites every node into its operator's newest form, so that no kernel, gradient rule or emitter

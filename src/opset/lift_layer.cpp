@@ -46,12 +46,6 @@ void refuse_training_outputs(Rewrite& rewrite) {
   }
 }
 
-void require_spatial(Rewrite& rewrite) {
-  if (rewrite.node().int_or("spatial", 1) == 0) {
-    throw Error("spatial is 0, which has no newer form");
-  }
-}
-
 void drop_is_test(Rewrite& rewrite) {
   Node& node = rewrite.node();
   if (node.int_or("is_test", 0) == 0) {
@@ -59,13 +53,27 @@ void drop_is_test(Rewrite& rewrite) {
         "is_test is 0, and its training mode does not say how the running variance is "
         "computed");
   }
-  require_spatial(rewrite);
   node.remove_attribute("is_test");
 }
 
+// Without `spatial`, each place of each channel has statistics of its own: a channel of a matrix.
 void drop_spatial(Rewrite& rewrite) {
-  require_spatial(rewrite);
-  rewrite.node().remove_attribute("spatial");
+  Node& node = rewrite.node();
+  if (node.int_or("spatial", 1) == 0) {
+    refuse_training_outputs(rewrite);
+    Value* shape = rewrite.add("Shape", {node.input(0)}, "shape");
+    std::vector<Value*> inputs = {rewrite.add("Flatten", {node.input(0)}, "matrix")};
+    Value* flat = rewrite.constant({-1}, "flat");
+    constexpr const char* kRoles[] = {"x", "scale", "bias", "mean", "variance"};
+    for (size_t i = 1; i < std::size(kRoles); ++i) {
+      inputs.push_back(rewrite.add("Reshape", {node.input(i), flat}, kRoles[i]));
+    }
+    Value* normalized = rewrite.add(node.op, inputs, "normalized");
+    set_attribute(*normalized->producer(), "epsilon", node.float_or("epsilon", 1e-5f));
+    rewrite.become("Reshape", {normalized, shape}, normalized);
+    set_attribute(node, "allowzero", int64_t{1});
+  }
+  node.remove_attribute("spatial");
 }
 
 // What the mask of a Dropout that does nothing holds is not said before opset 12, and programs
@@ -150,6 +158,18 @@ void repeat_for_channels(Rewrite& rewrite) {
   node.set_inputs({node.input(0), scale, repeated(node.input(2), "bias")});
 }
 
+// Opset 1 is of images alone, and as its example shows an element is repeated `scale` times.
+void write_scale_of_each_axis(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const float height = *node.get<float>("height_scale"), width = *node.get<float>("width_scale");
+  if (node.string_or("mode", "nearest") == "bilinear") {
+    set_attribute(node, "mode", std::string("linear"));
+  }
+  node.remove_attribute("height_scale");
+  node.remove_attribute("width_scale");
+  set_attribute(node, "scales", std::vector<float>{1, 1, height, width});
+}
+
 void turn_scales_into_input(Rewrite& rewrite) {
   Node& node = rewrite.node();
   const auto& scales = *node.get<std::vector<float>>("scales");
@@ -213,6 +233,7 @@ constexpr LiftStep kLayerSteps[] = {
     {"Resize", 10, 11, write_nearest_mode},
     {"Resize", 11, 13, leave_out_empty_scales},
     {"RoiAlign", 10, 16, write_old_roi_mode},
+    {"Upsample", 1, 7, write_scale_of_each_axis},
     {"Upsample", 7, 9, turn_scales_into_input},
     {"Upsample", 9, 10, turn_upsample_into_resize, false, "Resize"},
 };

@@ -24,7 +24,7 @@ void same(Rewrite&);
 /// Up to opset 5 operators could say which inputs they overwrite; this never changed a result.
 void drop_consumed_inputs(Rewrite& rewrite);
 
-/// One row of the table, from one since_version of an operator of ai.onnx to the next.
+/// One row of the table, from one since_version of an operator to the next.
 struct LiftStep {
   std::string_view op;
   int from;
@@ -32,6 +32,7 @@ struct LiftStep {
   LiftRule rule;
   bool reads_types = false;       // the rule looks at types: they are inferred before
   std::string_view becomes = {};  // the operator that replaces it, where its name changes
+  std::string_view domain = {};
 };
 
 /// Versions of an operator of which each is `same` as the one before.
@@ -41,7 +42,7 @@ struct SameForms {
   std::string_view domain = {};
 };
 
-/// A version of an operator that has no rule to the next, and why.
+/// A version of an operator that has no rule to the next, and why: "has been withdrawn: ...".
 struct LiftGap {
   std::string_view op;
   int from;
@@ -54,6 +55,8 @@ std::span<const LiftStep> conversion_lift_steps();
 std::span<const LiftStep> shape_lift_steps();
 std::span<const LiftStep> reduction_lift_steps();
 std::span<const LiftStep> layer_lift_steps();
+std::span<const LiftStep> recurrent_lift_steps();
+std::span<const LiftStep> ml_lift_steps();
 std::span<const SameForms> same_forms();
 std::span<const LiftGap> lift_gaps();
 

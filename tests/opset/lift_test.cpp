@@ -248,6 +248,19 @@ constexpr LiftCase kCases[] = {
      "y = BatchNormalization<is_test = 1, consumed_inputs = [0, 0, 0, 1, 1], spatial = 1>"
      "(x, s, b, m, v)",
      "y = BatchNormalization(x, s, b, m, v)"},
+    {"BatchNormalization of every place", 7,
+     "(float[N,3,4] x, float[3,4] s, float[3,4] b, float[3,4] m, float[3,4] v) => (y)",
+     "y = BatchNormalization<spatial = 0, epsilon = 0.5>(x, s, b, m, v)",
+     R"(y_shape = Shape(x)
+        y_matrix = Flatten(x)
+        y_flat = Constant<value = int64[1] {-1}>()
+        y_scale = Reshape(s, y_flat)
+        y_bias = Reshape(b, y_flat)
+        y_mean = Reshape(m, y_flat)
+        y_variance = Reshape(v, y_flat)
+        y_normalized = BatchNormalization<epsilon = 0.5>
+            (y_matrix, y_scale, y_bias, y_mean, y_variance)
+        y = Reshape<allowzero = 1>(y_normalized, y_shape))"},
     {"BatchNormalization of opset 14 that trains", 14,
      "(float[N,3] x, float[3] s, float[3] b, float[3] m, float[3] v) => (y)",
      "y, m1, v1 = BatchNormalization<training_mode = 1>(x, s, b, m, v)",
@@ -286,6 +299,11 @@ constexpr LiftCase kCases[] = {
     {"Resize by lines", 10, "(float[4] x, float[1] s) => (y)",
      "y = Resize<mode = \"linear\">(x, s)",
      R"(y = Resize<mode = "linear", coordinate_transformation_mode = "asymmetric">(x, "", s))"},
+    {"Upsample of images", 1, "(float[1,1,4,4] x) => (y)",
+     "y = Upsample<mode = \"bilinear\", height_scale = 2.0, width_scale = 3.0>(x)",
+     R"(y_scales = Constant<value = float[4] {1, 1, 2, 3}>()
+        y = Resize<mode = "linear", coordinate_transformation_mode = "asymmetric">
+            (x, "", y_scales))"},
     {"Upsample by an attribute", 7, "(float[2,4] x) => (y)",
      "y = Upsample<mode = \"linear\", scales = [1.0, 2.0]>(x)",
      R"(y_scales = Constant<value = float[2] {1, 2}>()
@@ -294,6 +312,31 @@ constexpr LiftCase kCases[] = {
     {"Upsample by an input", 9, "(float[2,4] x, float[2] s) => (y)", "y = Upsample(x, s)",
      R"(y = Resize<coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
             (x, "", s))"},
+};
+
+constexpr LiftCase kRecurrentCases[] = {
+    {"GRU", 1, "(float[5,2,3] x, float[1,12,3] w, float[1,12,4] r) => (y)",
+     "y, h = GRU<hidden_size = 4, output_sequence = 1>(x, w, r)",
+     "y, h = GRU<hidden_size = 4>(x, w, r)"},
+    {"GRU that is linear before its reset", 3,
+     "(float[5,2,3] x, float[1,12,3] w, float[1,12,4] r) => (h)",
+     "\"\", h = GRU<linear_before_reset = 1>(x, w, r)",
+     "\"\", h = GRU<linear_before_reset = 1>(x, w, r)"},
+    {"LSTM", 1, "(float[5,2,3] x, float[1,16,3] w, float[1,16,4] r) => (y)",
+     "y = LSTM<hidden_size = 4, output_sequence = 1>(x, w, r)",
+     "y = LSTM<hidden_size = 4>(x, w, r)"},
+    {"RNN", 1, "(float[5,2,3] x, float[1,4,3] w, float[1,4,4] r) => (y)",
+     "y = RNN<output_sequence = 0>(x, w, r)", "y = RNN(x, w, r)"},
+    {"Scan of a batch", 8, "(float[2,3] s, float[2,5,3] x) => (l, y)",
+     R"(l, y = Scan<num_scan_inputs = 1, directions = [1],
+            body = step (float[3] a, float[3] e) => (float[3] b, float[3] o)
+                { b = Add(a, e) o = Identity(b) }>("", s, x))",
+     R"(l, y = Scan<num_scan_inputs = 2,
+            body = l_of_batch (float[3] l_state, float[5,3] l_sequence) => (l_last, l_results) {
+                l_last, l_results = Scan<num_scan_inputs = 1, scan_input_directions = [1],
+                    body = step (float[3] a, float[3] e) => (float[3] b, float[3] o)
+                        { b = Add(a, e) o = Identity(b) }>(l_state, l_sequence)
+            }>(s, x))"},
 };
 
 class LiftForm : public testing::TestWithParam<LiftCase> {};
@@ -317,6 +360,37 @@ INSTANTIATE_TEST_SUITE_P(All, LiftForm, testing::ValuesIn(kCases), [](const auto
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
 });
+
+INSTANTIATE_TEST_SUITE_P(Recurrent, LiftForm, testing::ValuesIn(kRecurrentCases),
+                         [](const auto& each) {
+                           std::string name = each.param.name;
+                           for (char& c : name) c = c == ' ' ? '_' : c;
+                           return name;
+                         });
+
+TEST(Lift, LabelEncoderHasKeysAndValues) {
+  const struct {
+    const char* signature;
+    const char* before;
+    const char* after;
+  } cases[] = {
+      {"(string[N] x) => (y)", "classes_strings = [\"a\", \"b\"], default_int64 = 7",
+       "y = ai.onnx.ml.LabelEncoder<default_int64 = 7, keys_strings = [\"a\", \"b\"], "
+       "values_int64s = [0, 1]>(x)\n"},
+      {"(int64[N] x) => (y)", "classes_strings = [\"a\", \"b\"], default_string = \"?\"",
+       "y = ai.onnx.ml.LabelEncoder<default_string = \"?\", keys_int64s = [0, 1], "
+       "values_strings = [\"a\", \"b\"]>(x)\n"},
+  };
+  for (const auto& [signature, before, after] : cases) {
+    Model model =
+        read(fmt::format("<ir_version: 8, opset_import: [\"\" : 7, \"ai.onnx.ml\" : 1]> g {} {{ "
+                         "y = ai.onnx.ml.LabelEncoder<{}>(x) }}",
+                         signature, before));
+    EXPECT_EQ(lift_where_possible(model).size(), 0u);
+    EXPECT_EQ(text_of_nodes(*model.graph), after);
+    EXPECT_EQ(model.opset("ai.onnx.ml"), newest_opset("ai.onnx.ml"));
+  }
+}
 
 TEST(Lift, NamesOfNewValuesAreUniqueInTheWholeModel) {
   Model model = read(R"(

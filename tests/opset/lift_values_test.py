@@ -11,6 +11,8 @@ import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import onward.backend
+
 TOOL = pathlib.Path(os.environ["ONWARD_TOOLS"]) / "lift_tool"
 BACKEND_DATA = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
 
@@ -50,6 +52,70 @@ def hot(i, d, v):
     return np.where(np.arange(d) == i[..., None], v[1], v[0])
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gates_of(x, w, r, b, h, names):
+    """What goes into each gate: R is laid out as W, and transposed as it is."""
+    inputs, states = np.split(x @ w[0].T + b[0, :len(w[0])], names, -1), np.split(h @ r[0].T + b[0, len(w[0]):], names, -1)
+    return list(zip(inputs, states))
+
+
+def rnn(x, w, r, b):
+    h = np.zeros((x.shape[1], r.shape[2]), np.float32)
+    for t in x:
+        [(i, s)] = gates_of(t, w, r, b, h, 1)
+        h = np.tanh(i + s)
+    return h[None]
+
+
+def gru(x, w, r, b, linear):
+    h, all_h = np.zeros((x.shape[1], r.shape[2]), np.float32), []
+    for t in x:
+        (zi, zs), (ri, rs), (hi, hs) = gates_of(t, w, r, b, h, 3)
+        z, reset = sigmoid(zi + zs), sigmoid(ri + rs)
+        n, bias = len(h[0]), b[0, -len(h[0]):]
+        candidate = np.tanh(hi + (reset * hs if linear else (reset * h) @ r[0, -n:].T + bias))
+        h = (1 - z) * candidate + z * h
+        all_h.append(h[None])
+    return np.stack(all_h)
+
+
+def lstm(x, w, r, b):
+    h = c = np.zeros((x.shape[1], r.shape[2]), np.float32)
+    for t in x:
+        i, o, f, g = (each + state for each, state in gates_of(t, w, r, b, h, 4))
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+    return h[None], c[None]
+
+
+def scan_sums(n, s, x, backward=False):
+    """The sums of each sequence so far, and zeros behind its end."""
+    last, all_sums = s.copy(), np.zeros_like(x)
+    for i, length in enumerate(n):
+        for t, row in enumerate(x[i, :length][::-1] if backward else x[i, :length]):
+            last[i] += row
+            all_sums[i, t] = last[i]
+    return last, all_sums
+
+
+def group_normalize(x, s, b):
+    groups = x.reshape(len(x), len(s), -1)
+    y = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + np.float32(1e-5))
+    return (y * s[:, None] + b[:, None]).reshape(x.shape)
+
+
+def recurrent(gates):
+    return [floats(4, 2, 3), floats(1, gates * 5, 3, seed=2), floats(1, gates * 5, 5, seed=3), floats(1, gates * 10, seed=4)]
+
+
+def recurrent_signature(gates, outputs):
+    return f"(float[4,2,3] x, float[1,{gates * 5},3] w, float[1,{gates * 5},5] r, float[1,{gates * 10}] b) => ({outputs})"
+
+
+SUM_BODY = "body = step (float[3] a, float[3] e) => (float[3] t, float[3] o) { t = Add(a, e) o = Identity(t) }"
 NEGATIVE = np.array([-1, 0, 2, 7], dtype=np.int64)
 NORM = (floats(2, 3, 4), floats(3), floats(3, seed=2), floats(3, seed=3), np.abs(floats(3, seed=4)))
 NORM_SIGNATURE = "(float[2,3,4] x, float[3] s, float[3] b, float[3] m, float[3] v) => (float[2,3,4] y)"
@@ -183,6 +249,47 @@ CASES = [
      [floats(1, 2, 3)], lambda x: (np.abs(x) ** 3).sum(axis=2, keepdims=True) ** (1 / 3)),
     ("grid sample", 16, "(float[1,1,4,4] x, float[1,2,2,2] g) => (float[1,1,2,2] y)",
      "y = GridSample(x, g)", [floats(1, 1, 4, 4), floats(1, 2, 2, 2) / 3], None),
+    ("batch normalization of every place", 7,
+     "(float[2,3,4] x, float[3,4] s, float[3,4] b, float[3,4] m, float[3,4] v) => (float[2,3,4] y)",
+     "y = BatchNormalization<spatial=0>(x, s, b, m, v)",
+     [floats(2, 3, 4), floats(3, 4), floats(3, 4, seed=2), floats(3, 4, seed=3), np.abs(floats(3, 4, seed=4))],
+     lambda x, s, b, m, v: s * (x - m) / np.sqrt(v + np.float32(1e-5)) + b),
+    ("batch normalization of every place 6", 6,
+     "(float[2,3] x, float[3] s, float[3] b, float[3] m, float[3] v) => (float[2,3] y)",
+     "y = BatchNormalization<spatial=0, is_test=1, epsilon=0.25>(x, s, b, m, v)", [floats(2, 3), *NORM[1:]],
+     lambda x, s, b, m, v: s * (x - m) / np.sqrt(v + np.float32(0.25)) + b),
+    ("group normalization", 18, "(float[2,4,3] x, float[2] s, float[2] b) => (float[2,4,3] y)",
+     "y = GroupNormalization<num_groups=2>(x, s, b)", [floats(2, 4, 3), floats(2), floats(2, seed=2)], group_normalize),
+    ("tile", 1, "(float[2,3] x, float t, float a) => (float[2,6] y)", "y = Tile(x, t, a)",
+     [floats(2, 3), np.float32(2), np.float32(1)], lambda x, t, a: np.tile(x, (1, 2))),
+    ("resize up", 10, "(float[1,4] x) => (float[1,10] y)",
+     "s = Constant<value = float[2] {1.0, 2.5}>() y = Resize(x, s)", [floats(1, 4)],
+     lambda x: x[:, np.floor(np.arange(10) / 2.5).astype(int)]),
+    ("resize down", 10, "(float[1,5] x) => (float[1,3] y)",
+     "s = Constant<value = float[2] {1.0, 0.6}>() y = Resize(x, s)", [floats(1, 5)],
+     lambda x: x[:, np.ceil(np.arange(3) / np.float32(0.6)).astype(int)]),
+    ("resize by lines", 10, "(float[1,4] x, float[2] s) => (float[1,8] y)", 'y = Resize<mode="linear">(x, s)',
+     [floats(1, 4), np.array([1, 2], np.float32)],
+     lambda x, s: np.interp(np.arange(8) / 2, np.arange(4), x[0])[None].astype(np.float32)),
+    ("upsample", 1, "(float[1,2,2,3] x) => (float[1,2,4,9] y)",
+     "y = Upsample<height_scale=2.0, width_scale=3.0>(x)", [floats(1, 2, 2, 3)],
+     lambda x: x.repeat(2, axis=2).repeat(3, axis=3)),
+    ("upsample by a fraction", 1, "(float[1,1,1,4] x) => (float[1,1,1,6] y)",
+     "y = Upsample<height_scale=1.0, width_scale=1.5>(x)", [floats(1, 1, 1, 4)],
+     lambda x: x[..., np.floor(np.arange(6) / 1.5).astype(int)]),
+    ("rnn", 1, recurrent_signature(1, "float[1,2,5] h"), 'y, h = RNN<output_sequence=1, hidden_size=5>(x, w, r, b)',
+     recurrent(1), rnn),
+    ("gru 1", 1, recurrent_signature(3, "float[4,1,2,5] y"), "y, h = GRU<output_sequence=1, hidden_size=5>(x, w, r, b)",
+     recurrent(3), lambda x, w, r, b: gru(x, w, r, b, False)),
+    ("gru 3", 3, recurrent_signature(3, "float[4,1,2,5] y"), "y = GRU<linear_before_reset=1, hidden_size=5>(x, w, r, b)",
+     recurrent(3), lambda x, w, r, b: gru(x, w, r, b, True)),
+    ("lstm", 1, recurrent_signature(4, "float[1,2,5] h, float[1,2,5] c"),
+     "y, h, c = LSTM<hidden_size=5, output_sequence=1>(x, w, r, b)", recurrent(4), lstm),
+    ("scan", 8, "(float[2,3] s, float[2,4,3] x) => (float[2,3] l, float[2,4,3] y)",
+     f'l, y = Scan<num_scan_inputs=1, {SUM_BODY}>("", s, x)', [floats(2, 3), floats(2, 4, 3)],
+     lambda s, x: scan_sums([4, 4], s, x)),
+    ("scan of lengths", 8, "(int64[3] n, float[3,3] s, float[3,4,3] x) => (float[3,3] l, float[3,4,3] y)",
+     f"l, y = Scan<num_scan_inputs=1, {SUM_BODY}>(n, s, x)", [np.array([1, 4, 2]), floats(3, 3), floats(3, 4, 3)], scan_sums),
     ("inside if", 12, "(float[2,3] x, bool c) => (float[1,3] y)",
      "y = If (c) <then_branch = t () => (float[1,3] a) { a = ReduceSum<axes=[0]>(x) },"
      " else_branch = e () => (float[1,3] b) { b = ReduceMax<axes=[0]>(x) }>",
@@ -206,6 +313,45 @@ def test_old_form(case, tmp_path):
     for array, other in zip(found, wanted, strict=True):
         assert array.dtype == other.dtype or expected is not None
         np.testing.assert_allclose(array, other, rtol=1e-6, atol=1e-6)
+
+
+LETTERS = np.array(["b", "x", "a"], dtype=object)
+TREE = ("nodes_treeids=[0,0,0], nodes_nodeids=[0,1,2], nodes_featureids=[1,0,0], "
+        'nodes_modes=["BRANCH_LT","LEAF","LEAF"], nodes_values=[0.5,0.0,0.0], nodes_truenodeids=[1,0,0], '
+        "nodes_falsenodeids=[2,0,0]")
+# version, signature, node, inputs, what the old text says
+ML_CASES = {
+    "labels to places": (1, "(string[3] x) => (int64[3] y)", 'LabelEncoder<classes_strings=["a","b"], default_int64=7>',
+                         LETTERS, lambda x: np.array([1, 7, 0])),
+    "labels to places without a default": (1, "(string[3] x) => (int64[3] y)", 'LabelEncoder<classes_strings=["a","b"]>',
+                                           LETTERS, lambda x: np.array([1, -1, 0])),
+    "places to labels": (1, "(int64[3] x) => (string[3] y)", 'LabelEncoder<classes_strings=["a","b"], default_string="?">',
+                         np.array([1, 2, 0]), lambda x: np.array(["b", "?", "a"])),
+    "trees": (1, "(float[4,2] x) => (float[4,1] y)",
+              f"TreeEnsembleRegressor<{TREE}, target_ids=[0,0], target_nodeids=[1,2], target_treeids=[0,0], "
+              "target_weights=[2.0,-3.0], n_targets=1, base_values=[0.25]>", floats(4, 2),
+              lambda x: np.where(x[:, 1:] < 0.5, 2.25, -2.75)),
+}
+
+
+@pytest.mark.parametrize("name", ML_CASES)
+def test_old_form_of_ml(name):
+    version, signature, node, x, expected = ML_CASES[name]
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 9, "ai.onnx.ml": {version}]> '
+                                    f"g {signature} {{ y = ai.onnx.ml.{node}(x) }}")
+    [found] = onward.backend.run_model(model, [x])
+    assert found.tolist() == expected(x).tolist()
+
+
+def test_old_scan_backward():
+    """Which ONNX's evaluator does not run: each sequence is read from its own end."""
+    model = onnx.parser.parse_model(
+        f'''<ir_version: 8, opset_import: ["": 8]>
+        g (int64[2] n, float[2,3] s, float[2,4,3] x) => (float[2,3] l, float[2,4,3] y)
+        {{ l, y = Scan<num_scan_inputs=1, directions=[1], {SUM_BODY}>(n, s, x) }}''')
+    inputs = [np.array([3, 4]), floats(2, 3), floats(2, 4, 3)]
+    for found, wanted in zip(onward.backend.run_model(model, inputs), scan_sums(*inputs, backward=True), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
 # The operator sets of 2017, as PyTorch wrote them, with the results it had.

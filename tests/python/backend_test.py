@@ -36,7 +36,6 @@ GAPS = {
     "test_cast*_to_FLOAT8*": SMALL_FLOATS,
     "test_cast*_to_FLOAT4E2M1*": SMALL_FLOATS,
     "test_equal_string*": "comparing strings has no kernel yet",
-    "test_scan_sum": "the form of opset 8, over a batch of sequences, can't be lifted",
 }
 # What the standard has tests for, of the operators that training a network takes. None may lose its tests.
 COVERED = """
