@@ -17,6 +17,13 @@ std::optional<int64_t> count_of(const Operands& o, size_t input) {
 
 bool is_single(const Operands& o, size_t input) { return count_of(o, input) == 1; }
 
+/// Whether sizes that are still open can make it one element.
+bool may_be_single(const Operands& o, size_t input) {
+  const auto shape = o.shape(input);
+  return !shape ||
+         std::ranges::all_of(*shape, [](const Dim& dim) { return dim.value.value_or(1) == 1; });
+}
+
 std::optional<int64_t> dim_from_end(const Operands& o, size_t input, int64_t back) {
   const auto rank = o.rank(input);
   if (!rank || *rank < back) return std::nullopt;
@@ -123,7 +130,7 @@ std::optional<Refusal> guard_linear(const Operands& o) {
   }
   if (!o.has(2)) return std::nullopt;
   const auto zero = o.shape(2);
-  if (!zero || !scale || (is_single(o, 1) && is_single(o, 2))) return std::nullopt;
+  if (!zero || !scale || (may_be_single(o, 1) && may_be_single(o, 2))) return std::nullopt;
   if (!conflict(Type::tensor(DType::f32, *zero), Type::tensor(DType::f32, *scale))) {
     return std::nullopt;
   }

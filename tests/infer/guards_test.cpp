@@ -423,6 +423,9 @@ const GuardCase kCases[] = {
     {"a zero point of another shape", 23,
      "g (float[2,3] x, float[3] s, int8[2] z) => (y) { y = QuantizeLinear(x, s, z) }", "shape",
      "input 2 (zero_point): its shape [2] is not that of the scale, [3]"},
+    {"a zero point of several elements for one scale", 23,
+     "g (int8[N] x, float s, int8[2] z) => (y) { y = DequantizeLinear(x, s, z) }", "shape",
+     "input 2 (zero_point): its shape [2] is not that of the scale, []"},
     {"blocks that do not fit", 23,
      "g (int8[2,5] x, float[2,2] s) => (y) { y = DequantizeLinear<block_size = 2>(x, s) }", "shape",
      "input 1 (scale): its shape [2,2] is not that of [2,5] in blocks of 2 along axis 1"},
@@ -488,6 +491,8 @@ TEST(InferGuards, Refuse) {
 
 // The nearest neighbours of the cases above that are right.
 const char* const kRight[] = {
+    "g (int8[N] x, float s, int8[M] z) => (y) { y = DequantizeLinear(x, s, z) }",
+    "g (int8[N] x, float s, int8[1] z) => (y) { y = DequantizeLinear(x, s, z) }",
     "g (float[2,3] x, float[3] s) => (y) { y = LayerNormalization<axis = -2>(x, s) }",
     "g (float[2,3] x, float[3,4] w) => (y) { y = Einsum<equation = \"ij, jk -> ik\">(x, w) }",
     "g (float[2,3] x, float[3,4] w) => (y) { y = Einsum<equation = \"...j,jk\">(x, w) }",
