@@ -1,4 +1,4 @@
-// Operators of ai.onnx.ml that take or give maps, which no message of the standard holds.
+// Operators of ai.onnx.ml that take or give maps.
 
 #include <gtest/gtest.h>
 

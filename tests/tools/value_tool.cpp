@@ -1,7 +1,8 @@
 // Runs a model on values that need not be tensors, for the Python tests:
 //   value_tool MODEL FOLDER  reads FOLDER/input_<i>.pb and writes FOLDER/output_<i>.pb, which hold
 //   a
-//                            TensorProto, SequenceProto or OptionalProto, as the model's types say
+//                            TensorProto, MapProto, SequenceProto or OptionalProto, as the model's
+//                            types say
 
 #include <fmt/format.h>
 #include <onnx/onnx-data.pb.h>
@@ -25,6 +26,21 @@ using eval::RuntimeValue;
 
 RuntimeValue from_message(const onnx::TensorProto& proto, const Type&) {
   return tensor_from_proto(proto, {});
+}
+
+RuntimeValue from_message(const onnx::MapProto& proto, const Type&) {
+  eval::RuntimeMap map;
+  if (proto.key_type() == onnx::TensorProto::STRING) {
+    map.keys = Tensor::of_strings({proto.string_keys_size()},
+                                  {proto.string_keys().begin(), proto.string_keys().end()});
+  } else {
+    const std::vector<int64_t> keys(proto.keys().begin(), proto.keys().end());
+    map.keys = Tensor::of<int64_t>({proto.keys_size()}, keys);
+  }
+  for (const auto& tensor : proto.values().tensor_values()) {
+    map.values.emplace_back(tensor_from_proto(tensor, {}));
+  }
+  return map;
 }
 
 RuntimeValue from_message(const onnx::SequenceProto& proto, const Type& type) {
@@ -57,14 +73,38 @@ RuntimeValue read(const fs::path& file, const Type& type) {
 RuntimeValue read_value(const fs::path& file, const Type& type) {
   if (type.kind == Type::Kind::sequence) return read<onnx::SequenceProto>(file, type);
   if (type.kind == Type::Kind::optional) return read<onnx::OptionalProto>(file, type);
+  if (type.kind == Type::Kind::map) return read<onnx::MapProto>(file, type);
   return read<onnx::TensorProto>(file, type);
+}
+
+onnx::MapProto to_message(const eval::RuntimeMap& map) {
+  onnx::MapProto proto;
+  const bool has_words = map.keys.dtype() == DType::string;
+  proto.set_key_type(has_words ? onnx::TensorProto::STRING : onnx::TensorProto::INT64);
+  for (int64_t i = 0; i < map.keys.size(); ++i) {
+    if (has_words) {
+      proto.add_string_keys(map.keys.strings()[static_cast<size_t>(i)]);
+    } else {
+      proto.add_keys(static_cast<int64_t>(map.keys.number(i)));
+    }
+  }
+  proto.mutable_values()->set_elem_type(onnx::SequenceProto::TENSOR);
+  for (const RuntimeValue& value : map.values) {
+    *proto.mutable_values()->add_tensor_values() = to_proto(value.tensor());
+  }
+  return proto;
 }
 
 onnx::SequenceProto to_message(const eval::RuntimeSequence& sequence) {
   onnx::SequenceProto proto;
   proto.set_elem_type(onnx::SequenceProto::TENSOR);
   for (const RuntimeValue& value : sequence.values) {
-    *proto.add_tensor_values() = to_proto(value.tensor());
+    if (value.type().kind == Type::Kind::map) {
+      proto.set_elem_type(onnx::SequenceProto::MAP);
+      *proto.add_map_values() = to_message(value.map());
+    } else {
+      *proto.add_tensor_values() = to_proto(value.tensor());
+    }
   }
   return proto;
 }
