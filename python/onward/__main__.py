@@ -5,4 +5,5 @@ import sys
 
 if __name__ == "__main__":
     program = os.path.join(os.path.dirname(__file__), "bin", "onward")
+    os.environ["ONWARD_PYTHON"] = sys.executable  # for what the package does
     os.execv(program, [program, *sys.argv[1:]])

@@ -24,6 +24,7 @@ void add_ops(CommandLine& line);
 void add_prepare(CommandLine& line);
 void add_run(CommandLine& line);
 void add_show(CommandLine& line);
+void add_testset(CommandLine& line);
 void add_train(CommandLine& line);
 void add_version(CommandLine& line);
 

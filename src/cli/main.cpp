@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
   add_train(line);
   add_eval(line);
   add_run(line);
+  add_testset(line);
   add_help(line);
   add_version(line);
   return line.run(argc, argv) ? kDone : kRefused;

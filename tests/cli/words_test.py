@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 ONWARD = os.environ["ONWARD"]
-COMMANDS = ["check", "show", "prepare", "train", "eval", "run", "lower", "export", "import-weights", "ops", "example", "help", "version"]
+COMMANDS = ["check", "show", "prepare", "train", "eval", "run", "lower", "export", "import-weights", "ops", "example", "testset", "help", "version"]
 
 
 def run(*arguments):
@@ -25,6 +25,8 @@ SLIPS = {
     ("export", "m.onnx", "--to", "pytorch", "-o", "x"): "'pytorch' is not one of torch, keras",
     ("prepare", "m.onnx", "-o", "t.onnx", "--loss", "mce"): "unknown loss 'mce': did you mean 'mse'?",
     ("example", "lineer"): "unknown example 'lineer': did you mean 'linear'?",
+    ("testset",): "--output is required",
+    ("testset", "-o", "set"): "then call `python -m onward testset -o DIR`",
     ("help", "trian"): "unknown command 'trian': did you mean 'train'?",
 }
 
