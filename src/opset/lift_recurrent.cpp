@@ -11,10 +11,11 @@ namespace onward {
 namespace {
 
 // It said that Y may be left out, as its empty name does. The formulas of these versions multiply
-// by R where later ones have its transpose. That is a slip, and was mended as one, without a
-// version of its own: R has always been laid out as W, which these formulas transpose, and
-// exporters wrote the matrices of CNTK and PyTorch into it, which are multiplied so. GRU of opset 1
-// also misspells the default of its direction.
+// by R where later ones have its transpose, and the standard's own examples of then did so in part.
+// It was mended in the text of opset 7, which is of an earlier day and other changes: R is laid out
+// as W, which all formulas transpose, CNTK multiplies by the transpose, and PyTorch's exporter
+// writes its matrices as they are, which it multiplies so too. GRU of opset 1 also misspells the
+// default of its direction.
 void drop_output_sequence(Rewrite& rewrite) { rewrite.node().remove_attribute("output_sequence"); }
 
 /// The type of one element of a batch.
