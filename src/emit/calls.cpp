@@ -28,6 +28,7 @@ constexpr CallRow kCallsOfNone[] = {
     {"OptionalHasElement", kNoTensors},
     {"RNN", kControlFlow},
     {"Range", kNoCaseYet},
+    {"RegexFullMatch", kTexts},
     {"Scan", kControlFlow},
     {"SequenceAt", kNoTensors},
     {"SequenceConstruct", kNoTensors},

@@ -3,6 +3,7 @@
 #include "eval/families.h"
 #include "eval/letter_case.h"
 #include "eval/ngrams.h"
+#include "infer/regex.h"
 
 namespace onward::eval {
 namespace {
@@ -20,6 +21,16 @@ Tensors string_concat(const Context& c) {
                      b.strings()[static_cast<size_t>(from_b[i])]);
   }
   return {Tensor::of_strings(dims, std::move(joined))};
+}
+
+Tensors regex_full_match(const Context& c) {
+  const Regex pattern(c.node().string_or("pattern", ""));
+  Array<uint8_t> matched(c.input(0).dims());
+  for (int64_t i = 0; i < matched.size(); ++i) {
+    const bool is_match = pattern.matches_all_of(c.input(0).strings()[static_cast<size_t>(i)]);
+    matched[i] = is_match ? 1 : 0;
+  }
+  return {to_tensor(matched, DType::boolean)};
 }
 
 constexpr std::string_view kSpaces = " \t\n\v\f\r";
@@ -103,9 +114,8 @@ Tensors string_normalizer(const Context& c) {
 Tensors tf_idf_vectorizer(const Context& c) { return {count_ngrams(c.node(), c.input(0))}; }
 
 constexpr KernelDef kTextKernels[] = {
-    {"StringConcat", string_concat},
-    {"StringNormalizer", string_normalizer},
-    {"StringSplit", string_split},
+    {"RegexFullMatch", regex_full_match},    {"StringConcat", string_concat},
+    {"StringNormalizer", string_normalizer}, {"StringSplit", string_split},
     {"TfIdfVectorizer", tf_idf_vectorizer},
 };
 

@@ -316,6 +316,7 @@ constexpr Guard kGuards[] = {
     {"RMSNormalization", guard_axis},                      // reads dimensions after the last
     {"RandomNormal", guard_random_shape},                  // takes any number for a dimension
     {"RandomUniform", guard_random_shape},                 // takes any number for a dimension
+    {"RegexFullMatch", guard_pattern},                     // takes any text
     {"Reshape", guard_shape_input<1, -1>},                 // makes a message of each dimension
     {"Resize", guard_scales},                              // casts any float to an integer
     {"STFT", guard_frame_step},                            // divides by it

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "infer/regex.h"
+#include "ir/utf8.h"
+
 namespace onward {
 namespace {
 
@@ -105,6 +108,16 @@ std::optional<Refusal> guard_ngrams(const Operands& o) {
     return bad_input(o, fmt::format("input 0 has rank {}, not 1 or 2", *rank));
   }
   return std::nullopt;
+}
+
+std::optional<Refusal> guard_pattern(const Operands& o) {
+  const auto* pattern = o.node().get<std::string>("pattern");
+  if (!pattern) return bad_list("attribute 'pattern' is missing");
+  const auto problem = regex_problem(*pattern);
+  if (!problem) return std::nullopt;
+  return bad_list(
+      fmt::format("attribute 'pattern' is '{}', which is no pattern in RE2's syntax: {}",
+                  printable(*pattern), printable(*problem)));
 }
 
 std::optional<Refusal> guard_string_normalizer(const Operands& o) {

@@ -12,6 +12,7 @@ namespace onward {
 std::optional<Refusal> guard_bit_cast(const Operands& operands);
 std::optional<Refusal> guard_multinomial(const Operands& operands);
 std::optional<Refusal> guard_ngrams(const Operands& operands);
+std::optional<Refusal> guard_pattern(const Operands& operands);
 std::optional<Refusal> guard_string_normalizer(const Operands& operands);
 
 }  // namespace onward

@@ -6,6 +6,7 @@ namespace {
 constexpr std::string_view kTexts = "its result is strings";
 
 const OpDef kTextOps[] = {
+    {.name = "RegexFullMatch", .no_gradient = "its input is strings"},
     {.name = "StringConcat", .traits = kBroadcasts, .no_gradient = kTexts},
     {.name = "StringNormalizer", .no_gradient = kTexts},
     {.name = "StringSplit", .no_gradient = kTexts},

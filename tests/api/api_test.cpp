@@ -225,9 +225,9 @@ const Mistake kMistakes[] = {
      }},
     {"Unsupported", ErrorCode::unsupported, "",
      [] {
-       Trainer(
-           parse("<ir_version: 9, opset_import: [\"\" : 20]> g (string[1] x) => (bool[1] y) { y = "
-                 "RegexFullMatch<pattern = \"a\">(x) }"))
+       Trainer(parse("<ir_version: 9, opset_import: [\"\" : 20, \"example\" : 1]> g (float[1] x) "
+                     "=> (float[1] y) "
+                     "{ y = example.Sort(x) }"))
            .infer({});
      }},
 };

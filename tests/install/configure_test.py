@@ -31,7 +31,7 @@ def configure(tmp_path):
 def test_without_leave_to_fetch_it_lists_what_is_missing(configure):
     done = configure("-DONWARD_FETCH=OFF")
     assert done.returncode != 0
-    for part in ("missing:", "third-party", "onednn", "Python environment 'tests'", "tools/setup.py tests"):
+    for part in ("missing:", "third-party", "re2", "onednn", "Python environment 'tests'", "tools/setup.py tests"):
         assert part in done.stderr, done.stderr
 
 

@@ -147,8 +147,8 @@ Case Case::in_f32() const {
 }
 
 bool is_on_strings(std::string_view op) {
-  constexpr std::string_view kOperators[] = {"StringConcat", "StringNormalizer", "StringSplit",
-                                             "TfIdfVectorizer"};
+  constexpr std::string_view kOperators[] = {"RegexFullMatch", "StringConcat", "StringNormalizer",
+                                             "StringSplit", "TfIdfVectorizer"};
   return std::ranges::count(kOperators, op) > 0;
 }
 

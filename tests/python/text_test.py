@@ -40,6 +40,7 @@ def ngrams(mode, **changes):
 ROWS = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8]], np.int64)
 WEIGHTS = [0.5, 1.5, -2.0, 4.0, 0.25, 3.0, 1.0]
 STRINGS, COUNTS, FLOATS = [TensorProto.STRING], [TensorProto.STRING, TensorProto.INT64], [TensorProto.FLOAT]
+BOOLS = [TensorProto.BOOL]
 SAME = {
     "StringConcat": ("StringConcat", [texts("a", "bc", ""), texts("x", "", "y")], STRINGS, {}),
     "StringConcat broadcasts": ("StringConcat", [texts(["a", "b"], ["c", "d"]), texts("x", "y")], STRINGS, {}),
@@ -51,6 +52,15 @@ SAME = {
     "StringSplit at spaces": ("StringSplit", [texts([" a  b ", "\tc\nd"], ["", "   "])], COUNTS, {}),
     "StringSplit at spaces once": ("StringSplit", [texts("  a  b  c ", "d", "e ")], COUNTS, dict(maxsplit=1)),
     "StringSplit of none": ("StringSplit", [texts()[:0]], COUNTS, dict(delimiter=",")),
+    "RegexFullMatch": ("RegexFullMatch", [texts(["ab1", "b2", "ab"], ["ab12", "", "xab1"])], BOOLS, dict(pattern=r"a?b\d")),
+    "RegexFullMatch of nothing": ("RegexFullMatch", [texts("", "a", "\n")], BOOLS, dict(pattern="")),
+    "RegexFullMatch of letters": ("RegexFullMatch", [texts("日", "日本", "ä", "a")], BOOLS, dict(pattern=".")),
+    "RegexFullMatch in any case": ("RegexFullMatch", [texts("ÄB", "äb", "Äc")], BOOLS, dict(pattern="(?i)äb")),
+    "RegexFullMatch not across lines": ("RegexFullMatch", [texts("a b", "a\nb")], BOOLS, dict(pattern="a.b")),
+    "RegexFullMatch across lines": ("RegexFullMatch", [texts("a b", "a\nb")], BOOLS, dict(pattern="(?s)a.b")),
+    "RegexFullMatch of the longer way": ("RegexFullMatch", [texts("ab", "a", "abc")], BOOLS, dict(pattern="a|ab")),
+    "RegexFullMatch of one": ("RegexFullMatch", [np.array("aaa", dtype=object)], BOOLS, dict(pattern="(a|aa)+")),
+    "RegexFullMatch of no texts": ("RegexFullMatch", [texts()[:0].reshape(2, 0)], BOOLS, dict(pattern="a")),
     "StringNormalizer": ("StringNormalizer", [texts("Monday", "tuesday", "FRIDAY")], STRINGS, {}),
     "StringNormalizer lower": ("StringNormalizer", [texts("Monday", "tuesday", "FRIDAY")], STRINGS,
                                dict(case_change_action="LOWER", stopwords=["tuesday"])),
@@ -96,6 +106,13 @@ def test_letters_of_all_scripts_change_their_case():
         assert run(model, inputs)[0].tolist() == wanted
 
 
+def test_patterns_take_time_by_the_length_of_texts_alone():
+    """Nested repetitions, which take others longer than anyone waits."""
+    inputs = [texts("a" * 100000, "a" * 100000 + "b")]
+    model = model_of("RegexFullMatch", inputs, BOOLS, pattern="(a*)*(a|aa)*")
+    assert run(model, inputs)[0].tolist() == [True, False]
+
+
 def test_stop_words_are_whole_elements():
     """The evaluator takes words out of the middle of an element, which the standard does not say."""
     inputs = [texts("the cat", "The", "cat")]
@@ -111,6 +128,10 @@ WRONG = {
     "too few weights": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("IDF", weights=[1.0]), "has 1 entries for 7 columns"),
     "a column below zero": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("TF", ngram_indexes=[0, 1, 2, 3, 4, 5, -6]),
                             "holds -6, which is out of range"),
+    "a pattern that does not end": ("RegexFullMatch", [texts("a")], BOOLS, dict(pattern="a[b"), "RE2's syntax: missing ]: "),
+    "a pattern that looks back": ("RegexFullMatch", [texts("a")], BOOLS, dict(pattern=r"(a)\1"), "RE2's syntax: invalid escape"),
+    "a pattern of any size": ("RegexFullMatch", [texts("a")], BOOLS, dict(pattern="((a{100}){100}){100}"),
+                              "RE2's syntax: .*repetition"),
     "several rows": ("StringNormalizer", [texts(["a"], ["b"])], STRINGS, {}, r"it takes \[C\] and \[1, C\]"),
     "no case": ("StringNormalizer", [texts("a")], STRINGS, dict(case_change_action="TITLE"), "must be NONE, LOWER or UPPER"),
     "another alphabet": ("StringNormalizer", [texts("a")], STRINGS, dict(locale="tr_TR"), "otherwise in the locale"),
