@@ -238,7 +238,7 @@ def re2(tools):
             run(tools / "bin/cmake", "--build", work)
             run(tools / "bin/cmake", "--install", work)
 
-    return made_once("re2", [RE2_CARRIER, (project / "CMakeLists.txt").read_text()], build)
+    return made_once("re2", [RE2_CARRIER] + [(project / name).read_text() for name in ("CMakeLists.txt", "LICENSE")], build)
 
 
 def onednn(tools):
