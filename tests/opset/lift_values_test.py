@@ -4,6 +4,7 @@ their version, or, where that has none, against the old text of the standard wri
 import os
 import pathlib
 import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -13,6 +14,9 @@ from onnx.reference import ReferenceEvaluator
 
 import onward.backend
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from program import own_environment  # noqa: E402
+
 TOOL = pathlib.Path(os.environ["ONWARD_TOOLS"]) / "lift_tool"
 BACKEND_DATA = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
 
@@ -20,7 +24,7 @@ BACKEND_DATA = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
 def lifted(model, folder):
     before, after = folder / "before.onnx", folder / "after.onnx"
     onnx.save(model, before)
-    done = subprocess.run([TOOL, before, after], capture_output=True, text=True, check=False)
+    done = subprocess.run([TOOL, before, after], capture_output=True, text=True, check=False, env=own_environment())
     assert done.returncode == 0, done.stderr
     result = onnx.load(after)
     onnx.checker.check_model(result, full_check=True)
