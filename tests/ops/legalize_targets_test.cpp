@@ -118,8 +118,7 @@ void check(const Subject& subject, const NamedTarget& target) {
 /// The oldest of the opsets that refuse a node or take it as that one does, and as all between do.
 int64_t oldest_of_one_mind(const Node& node, int64_t opset) {
   const bool is_refused = !refused_by_opset(node, opset).empty();
-  while (opset > kOldestLoweredOpset &&
-         !refused_by_opset(node, opset - 1).empty() == is_refused) {
+  while (opset > kOldestLoweredOpset && !refused_by_opset(node, opset - 1).empty() == is_refused) {
     --opset;
   }
   return opset;
