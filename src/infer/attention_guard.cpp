@@ -1,19 +1,18 @@
 #include "infer/attention_guard.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 #include <vector>
+
+#include "infer/operand_checks.h"
 
 namespace onward {
 namespace {
 
 using Size = std::optional<int64_t>;
 using Answer = std::optional<Refusal>;
-
-Answer bad_setting(std::string message) { return Refusal{"attribute", "", std::move(message)}; }
 
 Answer misfit(const Operands& o, size_t input, const std::string& complaint) {
   return Refusal{"shape", o.node().input(input)->name(),
@@ -35,25 +34,10 @@ Answer expect_sizes(const Operands& o, size_t input, const std::vector<Size>& wa
   return std::nullopt;
 }
 
-/// A number of heads, which an attribute gives.
-Answer expect_heads(const Node& node, const char* attribute) {
-  const auto* given = node.get<int64_t>(attribute);
-  if (!given || (*given > 0 && *given <= std::numeric_limits<int32_t>::max())) return std::nullopt;
-  return bad_setting(fmt::format("attribute '{}' is {}, which is out of range", attribute, *given));
-}
-
 Answer expect_divisible(const Operands& o, size_t input, Size size, Size heads) {
   if (!size || !heads || *heads < 1 || *size % *heads == 0) return std::nullopt;
   return misfit(o, input,
                 fmt::format("{} elements cannot be divided among {} heads", *size, *heads));
-}
-
-Answer expect_one_of(const Node& node, const char* attribute,
-                     std::initializer_list<std::string_view> allowed) {
-  const auto* given = node.get<std::string>(attribute);
-  if (!given || std::ranges::find(allowed, *given) != allowed.end()) return std::nullopt;
-  return bad_setting(fmt::format("attribute '{}' is '{}', but must be one of {}", attribute, *given,
-                                 fmt::join(allowed, ", ")));
 }
 
 Size over(Size size, Size heads) {
@@ -77,19 +61,17 @@ struct Heads {
 Answer guard_attention_attributes(const Operands& o, bool packed) {
   const Node& node = o.node();
   for (const char* name : {"q_num_heads", "kv_num_heads"}) {
-    if (auto refusal = expect_heads(node, name)) return refusal;
+    if (auto refusal = check_count(node, name, 1)) return refusal;
     if (packed && !node.attribute(name)) {
-      return bad_setting(fmt::format("attribute '{}' is missing, which rank 3 needs", name));
+      return refused_attribute(fmt::format("attribute '{}' is missing, which rank 3 needs", name));
     }
   }
   for (const char* name : {"left_window_size", "right_window_size"}) {
-    const int64_t given = node.int_or(name, -1);
-    if (given >= -1 && given <= std::numeric_limits<int32_t>::max()) continue;
-    return bad_setting(fmt::format("attribute '{}' is {}, which is out of range", name, given));
+    if (auto refusal = check_count(node, name, -1)) return refusal;
   }
   const int64_t mode = node.int_or("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) {
-    return bad_setting(
+    return refused_attribute(
         fmt::format("attribute 'qk_matmul_output_mode' is {}, but must be 0, 1, 2 or 3", mode));
   }
   return std::nullopt;
@@ -183,10 +165,10 @@ Answer guard_positions(const Operands& o) {
 
 Answer guard_rotary(const Operands& o) {
   const Node& node = o.node();
-  if (auto refusal = expect_heads(node, "num_heads")) return refusal;
+  if (auto refusal = check_count(node, "num_heads", 1)) return refusal;
   const int64_t part = node.int_or("rotary_embedding_dim", 0);
   if (part < 0 || part % 2 != 0 || part > std::numeric_limits<int32_t>::max()) {
-    return bad_setting(
+    return refused_attribute(
         fmt::format("attribute 'rotary_embedding_dim' is {}, but must be even", part));
   }
   const auto rank = o.rank(0);
@@ -195,15 +177,15 @@ Answer guard_rotary(const Operands& o) {
     return misfit(o, 0, fmt::format("it has rank {}, not 3 or 4", *rank));
   const bool packed = *rank == 3;
   if (packed && !node.attribute("num_heads")) {
-    return bad_setting("attribute 'num_heads' is missing, which rank 3 needs");
+    return refused_attribute("attribute 'num_heads' is missing, which rank 3 needs");
   }
   const Heads x(o, 0, packed, "num_heads");
   if (packed) {
     if (auto refusal = expect_divisible(o, 0, o.dim(0, 2), x.heads)) return refusal;
   }
   if (x.size && part > *x.size) {
-    return bad_setting(fmt::format("attribute 'rotary_embedding_dim' is {}, more than a head's {}",
-                                   part, *x.size));
+    return refused_attribute(fmt::format(
+        "attribute 'rotary_embedding_dim' is {}, more than a head's {}", part, *x.size));
   }
   const Size turned = part == 0 ? x.size : Size(part);
   if (turned && *turned % 2 != 0) {
@@ -225,13 +207,13 @@ Answer guard_rotary(const Operands& o) {
 
 Answer guard_tensor_scatter(const Operands& o) {
   const Node& node = o.node();
-  if (auto refusal = expect_one_of(node, "mode", {"linear", "circular"})) return refusal;
+  if (auto refusal = check_word(node, "mode", {"linear", "circular"})) return refusal;
   const auto cache = o.shape(0), update = o.shape(1);
   if (!cache) return std::nullopt;
   const auto rank = static_cast<int64_t>(cache->size());
   const int64_t axis = node.int_or("axis", -2), from_front = axis < 0 ? axis + rank : axis;
   if (from_front < 1 || from_front >= rank) {
-    return bad_setting(fmt::format("axis {} is out of range for rank {}", axis, rank));
+    return refused_axis(axis, rank);
   }
   const auto at = static_cast<size_t>(from_front);
   std::vector<Size> wanted;
@@ -257,7 +239,7 @@ Answer guard_tensor_scatter(const Operands& o) {
 }
 
 Answer guard_causal_conv(const Operands& o) {
-  if (auto refusal = expect_one_of(o.node(), "activation", {"none", "silu", "swish"})) {
+  if (auto refusal = check_word(o.node(), "activation", {"none", "silu", "swish"})) {
     return refusal;
   }
   if (auto refusal = expect_sizes(o, 0, {Size(), Size(), Size()})) return refusal;
@@ -272,11 +254,11 @@ Answer guard_causal_conv(const Operands& o) {
 Answer guard_linear_attention(const Operands& o) {
   const Node& node = o.node();
   for (const char* name : {"q_num_heads", "kv_num_heads"}) {
-    if (auto refusal = expect_heads(node, name)) return refusal;
+    if (auto refusal = check_count(node, name, 1)) return refusal;
   }
   const int64_t of_q = node.int_or("q_num_heads", 1), of_k = node.int_or("kv_num_heads", 1);
   if (of_q % of_k != 0) {
-    return bad_setting(
+    return refused_attribute(
         fmt::format("{} heads of queries cannot share {} heads of keys", of_q, of_k));
   }
   for (size_t i = 0; i < 3; ++i) {

@@ -17,7 +17,7 @@ std::optional<Refusal> check_axes_attribute(const Operands& o) {
   std::set<int64_t> seen;
   for (const int64_t axis : *axes) {
     if (axis < -*rank || axis >= *rank) {
-      return refused_attribute(fmt::format("axis {} is out of range for rank {}", axis, *rank));
+      return refused_axis(axis, *rank);
     }
     if (!seen.insert(axis < 0 ? axis + *rank : axis).second) {
       return refused_attribute(fmt::format("axis {} is given twice", axis));
@@ -118,7 +118,7 @@ std::optional<Refusal> check_axis_attribute(const Operands& o, std::string_view 
   const auto* axis = o.node().get<int64_t>(name);
   const auto rank = o.rank(0);
   if (!axis || !rank || (*axis >= -*rank && *axis < *rank)) return std::nullopt;
-  return refused_attribute(fmt::format("axis {} is out of range for rank {}", *axis, *rank));
+  return refused_axis(*axis, *rank);
 }
 
 std::optional<Refusal> check_at_least_one(const Node& node, std::string_view name) {

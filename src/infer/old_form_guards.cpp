@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "infer/operand_checks.h"
+
 namespace onward {
 namespace {
 
 using Integers = std::vector<int64_t>;
-
-Refusal wrong_attribute(std::string message) { return {"attribute", "", std::move(message)}; }
 
 Refusal wrong_shape(const Value* value, std::string message) {
   return {"shape", value->name(), std::move(message)};
@@ -21,10 +21,10 @@ std::optional<Refusal> check_listed_axes(std::span<const int64_t> axes, int64_t 
   std::set<int64_t> seen;
   for (const int64_t axis : axes) {
     if (axis < -rank || axis >= rank) {
-      return wrong_attribute(fmt::format("axis {} is out of range for rank {}", axis, rank));
+      return refused_axis(axis, rank);
     }
     if (!seen.insert(axis < 0 ? axis + rank : axis).second) {
-      return wrong_attribute(fmt::format("axis {} is given twice", axis));
+      return refused_attribute(fmt::format("axis {} is given twice", axis));
     }
   }
   return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<Refusal> guard_cut(const Operands& o) {
   const auto rank = o.rank(0);
   const int64_t axis = o.node().int_or("axis", 1);
   if (!rank || o.node().opset >= 13 || (axis >= -*rank && axis <= *rank)) return std::nullopt;
-  return wrong_attribute(fmt::format("axis {} is out of range for rank {}", axis, *rank));
+  return refused_axis(axis, *rank);
 }
 
 std::optional<Refusal> guard_bounds(const Operands& o) {
@@ -58,11 +58,11 @@ std::optional<Refusal> guard_bounds(const Operands& o) {
   const auto* axes = o.node().get<Integers>("axes");
   if (!starts || !ends) return std::nullopt;
   if (starts->size() != ends->size() || (axes && axes->size() != starts->size())) {
-    return wrong_attribute("attributes 'starts', 'ends' and 'axes' differ in length");
+    return refused_attribute("attributes 'starts', 'ends' and 'axes' differ in length");
   }
   const auto rank = o.rank(0);
   if (rank && static_cast<int64_t>(starts->size()) > *rank) {
-    return wrong_attribute(
+    return refused_attribute(
         fmt::format("attribute 'starts' has {} entries for rank {}", starts->size(), *rank));
   }
   return guard_listed_axes(o);
@@ -105,7 +105,7 @@ std::optional<Refusal> guard_second_operand(const Operands& o) {
   const auto rank_a = static_cast<int64_t>(a->size()), rank_b = static_cast<int64_t>(b->size());
   const int64_t axis = node.int_or("axis", rank_a - rank_b);
   if (axis < 0 || axis > rank_a - rank_b) {
-    return wrong_attribute(
+    return refused_attribute(
         fmt::format("axis {} leaves no room for rank {} below rank {}", axis, rank_b, rank_a));
   }
   for (int64_t d = 0; d < rank_b; ++d) {

@@ -33,6 +33,43 @@ std::optional<Refusal> check_rank(const Operands& o, size_t input, std::string_v
   return refused_operand(o, input, name, fmt::format("it has rank {}, not {}", *rank, expected));
 }
 
+std::optional<Refusal> check_dim(const Operands& o, size_t input, std::string_view name, size_t dim,
+                                 int64_t expected) {
+  const auto size = o.has(input) ? o.dim(input, dim) : std::nullopt;
+  if (!size || *size == expected) return std::nullopt;
+  return refused_operand(o, input, name,
+                         fmt::format("its dimension {} is {}, not {}", dim, *size, expected));
+}
+
+std::optional<Refusal> check_list(const Node& node, std::string_view name,
+                                  std::optional<int64_t> count, int64_t lowest) {
+  const auto* list = node.get<std::vector<int64_t>>(name);
+  if (!list) return std::nullopt;
+  if (count && static_cast<int64_t>(list->size()) != *count) {
+    return refused_attribute(fmt::format("attribute '{}' has {} entries, but {} are needed", name,
+                                         list->size(), *count));
+  }
+  for (const int64_t number : *list) {
+    if (number >= lowest && number < std::numeric_limits<int32_t>::max()) continue;
+    return refused_attribute(
+        fmt::format("attribute '{}' holds {}, which is out of range", name, number));
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_count(const Node& node, std::string_view name, int64_t lowest) {
+  const auto* given = node.get<int64_t>(name);
+  if (!given || (*given >= lowest && *given < std::numeric_limits<int32_t>::max())) {
+    return std::nullopt;
+  }
+  return refused_attribute(
+      fmt::format("attribute '{}' is {}, which is out of range", name, *given));
+}
+
+std::optional<Refusal> refused_axis(int64_t axis, int64_t rank) {
+  return refused_attribute(fmt::format("axis {} is out of range for rank {}", axis, rank));
+}
+
 std::optional<Refusal> check_between(const Operands& o, size_t input, std::string_view name,
                                      double lowest, double highest) {
   const auto numbers = o.has(input) ? o.numbers(input) : std::nullopt;

@@ -24,9 +24,22 @@ std::optional<Refusal> check_word(const Node& node, std::string_view name,
 std::optional<Refusal> check_rank(const Operands& o, size_t input, std::string_view name,
                                   int64_t expected);
 
+/// A dimension that another operand or an attribute gives too.
+std::optional<Refusal> check_dim(const Operands& o, size_t input, std::string_view name, size_t dim,
+                                 int64_t expected);
+
+/// An attribute with `count` numbers, of which none is below `lowest`.
+std::optional<Refusal> check_list(const Node& node, std::string_view name,
+                                  std::optional<int64_t> count, int64_t lowest);
+
 /// All numbers of an input lie between two, which are allowed.
 std::optional<Refusal> check_between(const Operands& o, size_t input, std::string_view name,
                                      double lowest, double highest);
+
+/// An integer attribute that is a count: `lowest` or more, and no more than sizes are.
+std::optional<Refusal> check_count(const Node& node, std::string_view name, int64_t lowest);
+
+std::optional<Refusal> refused_axis(int64_t axis, int64_t rank);
 
 /// A scalar that is a size.
 std::optional<Refusal> check_scalar_size(const Operands& o, size_t input, std::string_view name,

@@ -9,6 +9,7 @@
 #include "infer/einsum_equation.h"
 #include "infer/image_guards.h"
 #include "infer/old_form_guards.h"
+#include "infer/operand_checks.h"
 #include "infer/operand_shapes.h"
 #include "infer/sampling_guards.h"
 #include "infer/signal_guards.h"
@@ -20,10 +21,6 @@ namespace {
 
 constexpr int64_t kLargestSize = std::numeric_limits<int32_t>::max();
 constexpr int64_t kLongestShape = 64;
-
-std::optional<Refusal> bad_attribute(std::string message) {
-  return Refusal{"attribute", "", std::move(message)};
-}
 
 std::optional<Refusal> bad_value(const Value* value, std::string message) {
   return Refusal{"shape", value ? value->name() : "", std::move(message)};
@@ -47,17 +44,7 @@ std::optional<Refusal> check_numbers(const Operands& o, size_t input, std::strin
 
 std::optional<Refusal> check_axis(int64_t axis, int64_t dims) {
   if (axis >= -dims && axis < dims) return std::nullopt;
-  return bad_attribute(fmt::format("axis {} is out of range for rank {}", axis, dims));
-}
-
-std::optional<Refusal> check_list(std::string_view name, std::span<const int64_t> list,
-                                  int64_t lowest) {
-  for (const int64_t number : list) {
-    if (number >= lowest && number < kLargestSize) continue;
-    return bad_attribute(
-        fmt::format("attribute '{}' holds {}, which is out of range", name, number));
-  }
-  return std::nullopt;
+  return refused_axis(axis, dims);
 }
 
 std::optional<Refusal> check_scale(const Value* value, double scale) {
@@ -85,22 +72,20 @@ std::optional<Refusal> guard_scales(const Operands& o) {
 
 std::optional<Refusal> guard_split(const Operands& o) {
   const Node& node = o.node();
-  if (const auto* sizes = node.get<std::vector<int64_t>>("split")) {
-    if (auto refusal = check_list("split", *sizes, 0)) return refusal;
-  }
+  if (auto refusal = check_list(node, "split", std::nullopt, 0)) return refusal;
   if (auto refusal = check_numbers(o, 1, "split", 0)) return refusal;
   const auto* count = node.get<int64_t>("num_outputs");
   if (node.op != "Split" || !count) return std::nullopt;
   if (*count != static_cast<int64_t>(node.outputs().size())) {
-    return bad_attribute(fmt::format("attribute 'num_outputs' is {}, but the node has {} outputs",
-                                     *count, node.outputs().size()));
+    return refused_attribute(
+        fmt::format("attribute 'num_outputs' is {}, but the node has {} outputs", *count,
+                    node.outputs().size()));
   }
   return std::nullopt;
 }
 
 std::optional<Refusal> guard_random_shape(const Operands& o) {
-  const auto* dims = o.node().get<std::vector<int64_t>>("shape");
-  return dims ? check_list("shape", *dims, 0) : std::nullopt;
+  return check_list(o.node(), "shape", std::nullopt, 0);
 }
 
 /// An attribute that names an element type, whichever operator has it.
@@ -127,12 +112,12 @@ std::optional<Refusal> guard_element_types(const Node& node) {
     if (!number || (*number == 0 && attribute.may_be_none)) continue;
     const auto dtype = dtype_from_onnx(*number);
     if (!dtype || *dtype == DType::undefined) {
-      return bad_attribute(fmt::format("attribute '{}' is {}, which is not an element type",
-                                       attribute.name, *number));
+      return refused_attribute(fmt::format("attribute '{}' is {}, which is not an element type",
+                                           attribute.name, *number));
     }
     if (attribute.is_precision && !is_computed_with(*dtype)) {
-      return bad_attribute(fmt::format("attribute '{}' is {}, but must be f16, bf16, f32 or f64",
-                                       attribute.name, name(*dtype)));
+      return refused_attribute(fmt::format(
+          "attribute '{}' is {}, but must be f16, bf16, f32 or f64", attribute.name, name(*dtype)));
     }
   }
   return std::nullopt;
@@ -141,7 +126,8 @@ std::optional<Refusal> guard_element_types(const Node& node) {
 std::optional<Refusal> guard_batch_dims(const Operands& o) {
   const int64_t batch = o.node().int_or("batch_dims", 0);
   if (batch >= 0) return std::nullopt;
-  return bad_attribute(fmt::format("attribute 'batch_dims' is {}, but can't be negative", batch));
+  return refused_attribute(
+      fmt::format("attribute 'batch_dims' is {}, but can't be negative", batch));
 }
 
 std::optional<Refusal> guard_axis(const Operands& o) {
@@ -212,8 +198,8 @@ std::optional<Refusal> guard_permutation(const Operands& o) {
   std::vector<int64_t> every(static_cast<size_t>(*dims));
   std::iota(every.begin(), every.end(), 0);
   if (std::ranges::is_permutation(*given, every)) return std::nullopt;
-  return bad_attribute(fmt::format("perm {} is not a permutation of {} dimensions",
-                                   to_string(std::span<const int64_t>(*given)), *dims));
+  return refused_attribute(fmt::format("perm {} is not a permutation of {} dimensions",
+                                       to_string(std::span<const int64_t>(*given)), *dims));
 }
 
 /// How many inputs are sequences, and the directions that they are read in.
@@ -221,7 +207,7 @@ std::optional<Refusal> guard_scan(const Operands& o) {
   const auto inputs = static_cast<int64_t>(o.node().inputs().size());
   const auto* sequences = o.node().get<int64_t>("num_scan_inputs");
   if (sequences && (*sequences < 1 || *sequences > inputs)) {
-    return bad_attribute(fmt::format(
+    return refused_attribute(fmt::format(
         "attribute 'num_scan_inputs' is {}, but the node has {} inputs", *sequences, inputs));
   }
   for (const char* name : {"scan_input_directions", "scan_output_directions", "directions"}) {
@@ -229,7 +215,7 @@ std::optional<Refusal> guard_scan(const Operands& o) {
     if (!list) continue;
     const auto other = std::ranges::find_if(*list, [](int64_t d) { return d != 0 && d != 1; });
     if (other == list->end()) continue;
-    return bad_attribute(
+    return refused_attribute(
         fmt::format("attribute '{}' holds {}, but a direction is 0 or 1", name, *other));
   }
   return std::nullopt;
@@ -237,32 +223,30 @@ std::optional<Refusal> guard_scan(const Operands& o) {
 
 std::optional<Refusal> guard_alpha(const Operands& o) {
   if (o.node().float_or("alpha", 1) != 0) return std::nullopt;
-  return bad_attribute("attribute 'alpha' is 0, but is divided by");
+  return refused_attribute("attribute 'alpha' is 0, but is divided by");
 }
 
 std::optional<Refusal> guard_direction(const Operands& o) {
   const std::string direction = o.node().string_or("direction", "");
   if (direction == "LEFT" || direction == "RIGHT") return std::nullopt;
-  return bad_attribute(
+  return refused_attribute(
       fmt::format("attribute 'direction' is '{}', but must be LEFT or RIGHT", direction));
 }
 
 std::optional<Refusal> guard_groups(const Operands& o) {
   const int64_t groups = o.node().int_or("num_groups", 1);
   if (groups < 1) {
-    return bad_attribute(fmt::format("attribute 'num_groups' is {}, but must be positive", groups));
+    return refused_attribute(
+        fmt::format("attribute 'num_groups' is {}, but must be positive", groups));
   }
   const auto channels = o.dim(0, 1);
   if (!channels || *channels % groups == 0) return std::nullopt;
-  return bad_attribute(
+  return refused_attribute(
       fmt::format("{} channels cannot be split into {} groups", *channels, groups));
 }
 
 std::optional<Refusal> guard_neighbours(const Operands& o) {
-  const int64_t size = o.node().int_or("size", 1);
-  if (size < 1 || size >= kLargestSize) {
-    return bad_attribute(fmt::format("attribute 'size' is {}, which is out of range", size));
-  }
+  if (auto refusal = check_count(o.node(), "size", 1)) return refusal;
   for (int64_t d = 1; d < o.rank(0).value_or(0); ++d) {
     if (o.dim(0, static_cast<size_t>(d)) != 0) continue;
     return bad_value(o.node().input(0),
@@ -273,7 +257,7 @@ std::optional<Refusal> guard_neighbours(const Operands& o) {
 
 std::optional<Refusal> guard_norm(const Operands& o) {
   const int64_t p = o.node().int_or("p", 2);
-  if (p != 1 && p != 2) return bad_attribute(fmt::format("attribute 'p' is {}, not 1 or 2", p));
+  if (p != 1 && p != 2) return refused_attribute(fmt::format("attribute 'p' is {}, not 1 or 2", p));
   return guard_axis(o);
 }
 

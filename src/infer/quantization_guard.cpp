@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+
+#include "infer/operand_checks.h"
 
 namespace onward {
 namespace {
@@ -99,34 +100,21 @@ Complaint expect_blocks(const Shape& own, const Shape& x, size_t axis, int64_t b
                      to_string(x), block, axis);
 }
 
-std::optional<Refusal> bad_quantization(std::string message) {
-  return Refusal{"attribute", "", std::move(message)};
-}
-
-std::optional<Refusal> bad_operand(const Operands& o, size_t input, std::string_view name,
-                                   const std::string& complaint) {
-  return Refusal{"shape", o.node().input(input)->name(),
-                 fmt::format("input {} ({}): {}", input, name, complaint)};
-}
-
 /// QuantizeLinear and DequantizeLinear: inputs x, scale, zero point.
 std::optional<Refusal> guard_linear(const Operands& o) {
   const int64_t block = o.node().int_or("block_size", 0);
-  if (block < 0 || block > std::numeric_limits<int32_t>::max()) {
-    return bad_quantization(
-        fmt::format("attribute 'block_size' is {}, which is out of range", block));
-  }
+  if (auto refusal = check_count(o.node(), "block_size", 0)) return refusal;
   const auto x = o.shape(0), scale = o.shape(1);
   if (scale && !scale->empty() && !is_single(o, 1) && x) {
     const auto rank = static_cast<int64_t>(x->size());
     const int64_t axis = o.node().int_or("axis", 1);
     if (axis < -rank || axis >= rank) {
-      return bad_quantization(fmt::format("axis {} is out of range for rank {}", axis, rank));
+      return refused_axis(axis, rank);
     }
     const auto at = static_cast<size_t>(axis < 0 ? axis + rank : axis);
     const auto complaint = block == 0 ? expect_vector(o, 1, (*x)[at].value, "places along the axis")
                                       : expect_blocks(*scale, *x, at, block);
-    if (complaint) return bad_operand(o, 1, "scale", *complaint);
+    if (complaint) return refused_operand(o, 1, "scale", *complaint);
   }
   if (!o.has(2)) return std::nullopt;
   const auto zero = o.shape(2);
@@ -134,9 +122,9 @@ std::optional<Refusal> guard_linear(const Operands& o) {
   if (!conflict(Type::tensor(DType::f32, *zero), Type::tensor(DType::f32, *scale))) {
     return std::nullopt;
   }
-  return bad_operand(o, 2, "zero_point",
-                     fmt::format("its shape {} is not that of the scale, {}", to_string(*zero),
-                                 to_string(*scale)));
+  return refused_operand(o, 2, "zero_point",
+                         fmt::format("its shape {} is not that of the scale, {}", to_string(*zero),
+                                     to_string(*scale)));
 }
 
 struct ScaleRule {
@@ -176,7 +164,7 @@ std::optional<Refusal> guard_quantization(const Operands& o) {
   for (const ScaleRule& rule : kScaleRules) {
     if (rule.op != node.op || !o.has(rule.input)) continue;
     if (const auto complaint = rule.expect(o, rule.input, rule.of)) {
-      return bad_operand(o, rule.input, rule.name, *complaint);
+      return refused_operand(o, rule.input, rule.name, *complaint);
     }
   }
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "infer/operand_checks.h"
 #include "infer/regex.h"
 #include "ir/utf8.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 using Integers = std::vector<int64_t>;
 using Texts = std::vector<std::string>;
-
-std::optional<Refusal> bad_list(std::string message) {
-  return Refusal{"attribute", "", std::move(message)};
-}
 
 std::optional<Refusal> bad_input(const Operands& o, std::string message) {
   return Refusal{"shape", o.node().input(0)->name(), std::move(message)};
@@ -35,14 +32,14 @@ size_t length(const Node& node, std::string_view name) {
 std::optional<Refusal> check_pool(const Node& node) {
   const auto* texts = node.get<Texts>("pool_strings");
   if ((texts != nullptr) == (node.get<Integers>("pool_int64s") != nullptr)) {
-    return bad_list("it takes one of the attributes 'pool_strings' and 'pool_int64s'");
+    return refused_attribute("it takes one of the attributes 'pool_strings' and 'pool_int64s'");
   }
   const size_t pool = texts ? texts->size() : length(node, "pool_int64s");
   int64_t before = 0;
   for (const int64_t begin : *node.get<Integers>("ngram_counts")) {
     if (begin < before || begin > static_cast<int64_t>(pool)) {
-      return bad_list(fmt::format("attribute 'ngram_counts' holds {}, of a pool of {} from {} on",
-                                  begin, pool, before));
+      return refused_attribute(fmt::format(
+          "attribute 'ngram_counts' holds {}, of a pool of {} from {} on", begin, pool, before));
     }
     before = begin;
   }
@@ -57,16 +54,17 @@ std::optional<Refusal> guard_bit_cast(const Operands& o) {
   if (!x || !to || x->type.dtype == DType::undefined) return std::nullopt;
   const DType from = x->type.dtype;
   if (from == DType::string || *to == DType::string)
-    return bad_list("strings have no bits to keep");
+    return refused_attribute("strings have no bits to keep");
   if (bits(from) == bits(*to)) return std::nullopt;
-  return bad_list(
+  return refused_attribute(
       fmt::format("{} has {} bits, but {} has {}", name(from), bits(from), name(*to), bits(*to)));
 }
 
 std::optional<Refusal> guard_multinomial(const Operands& o) {
   const int64_t samples = o.node().int_or("sample_size", 1);
   if (!is_count(samples, 1)) {
-    return bad_list(fmt::format("attribute 'sample_size' is {}, which is out of range", samples));
+    return refused_attribute(
+        fmt::format("attribute 'sample_size' is {}, which is out of range", samples));
   }
   const auto rank = o.rank(0);
   if (rank && *rank != 2) return bad_input(o, fmt::format("input 0 has rank {}, not 2", *rank));
@@ -78,29 +76,23 @@ std::optional<Refusal> guard_ngrams(const Operands& o) {
   const Node& node = o.node();
   const std::string mode = node.string_or("mode", "");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") {
-    return bad_list(fmt::format("attribute 'mode' is '{}', but must be TF, IDF or TFIDF", mode));
+    return refused_attribute(
+        fmt::format("attribute 'mode' is '{}', but must be TF, IDF or TFIDF", mode));
   }
   const int64_t shortest = node.int_or("min_gram_length", 1);
   const int64_t longest = node.int_or("max_gram_length", 1);
   if (!is_count(shortest, 1) || !is_count(longest, shortest)) {
-    return bad_list(fmt::format("n-grams of {} to {} words", shortest, longest));
+    return refused_attribute(fmt::format("n-grams of {} to {} words", shortest, longest));
   }
-  if (!is_count(node.int_or("max_skip_count", 0), 0)) {
-    return bad_list(fmt::format("attribute 'max_skip_count' is {}, which is out of range",
-                                node.int_or("max_skip_count", 0)));
-  }
+  if (auto refusal = check_count(node, "max_skip_count", 0)) return refusal;
   if (auto refusal = check_pool(node)) return refusal;
   const auto& columns = *node.get<Integers>("ngram_indexes");
-  if (columns.empty()) return bad_list("attribute 'ngram_indexes' is empty");
-  for (const int64_t column : columns) {
-    if (is_count(column, 0)) continue;
-    return bad_list(
-        fmt::format("attribute 'ngram_indexes' holds {}, which is out of range", column));
-  }
+  if (columns.empty()) return refused_attribute("attribute 'ngram_indexes' is empty");
+  if (auto refusal = check_list(node, "ngram_indexes", std::nullopt, 0)) return refusal;
   const int64_t width = *std::ranges::max_element(columns) + 1;
   const auto* weights = node.get<std::vector<float>>("weights");
   if (weights && !weights->empty() && static_cast<int64_t>(weights->size()) != width) {
-    return bad_list(
+    return refused_attribute(
         fmt::format("attribute 'weights' has {} entries for {} columns", weights->size(), width));
   }
   const auto rank = o.rank(0);
@@ -112,10 +104,10 @@ std::optional<Refusal> guard_ngrams(const Operands& o) {
 
 std::optional<Refusal> guard_pattern(const Operands& o) {
   const auto* pattern = o.node().get<std::string>("pattern");
-  if (!pattern) return bad_list("attribute 'pattern' is missing");
+  if (!pattern) return refused_attribute("attribute 'pattern' is missing");
   const auto problem = regex_problem(*pattern);
   if (!problem) return std::nullopt;
-  return bad_list(
+  return refused_attribute(
       fmt::format("attribute 'pattern' is '{}', which is no pattern in RE2's syntax: {}",
                   printable(*pattern), printable(*problem)));
 }
@@ -123,14 +115,14 @@ std::optional<Refusal> guard_pattern(const Operands& o) {
 std::optional<Refusal> guard_string_normalizer(const Operands& o) {
   const std::string action = o.node().string_or("case_change_action", "NONE");
   if (action != "NONE" && action != "LOWER" && action != "UPPER") {
-    return bad_list(fmt::format(
+    return refused_attribute(fmt::format(
         "attribute 'case_change_action' is '{}', but must be NONE, LOWER or UPPER", action));
   }
   // Where an i without a dot is the small form of I, letters change otherwise than here.
   const std::string locale = o.node().string_or("locale", "en_US");
   for (const char* language : {"tr", "az", "lt"}) {
     if (locale.starts_with(language)) {
-      return bad_list(
+      return refused_attribute(
           fmt::format("letters change their case otherwise in the locale '{}'", locale));
     }
   }
