@@ -98,7 +98,7 @@ void add_unknown(const Node& node, std::map<std::string, std::string>& unknown) 
     for (const auto& inner : subgraph->nodes()) add_unknown(*inner, unknown);
   }
   if (find_kernel(node.domain, node.op) || has_expansion(node)) return;
-  const std::string name = node.domain.empty() ? node.op : node.domain + "." + node.op;
+  const std::string name = full_name(node);
   unknown[name] = fmt::format("{} (node '{}')", name, node.label());
 }
 

@@ -71,7 +71,7 @@ class Backward final : public Differentiator {
       const OpDef* definition = find_op_def(*node);
       if (definition && (definition->vjp || !definition->no_gradient.empty())) continue;
       if (has_expansion(*node)) continue;
-      missing.insert(fmt::format("{} (node '{}')", node->op, node->label()));
+      missing.insert(fmt::format("{} (node '{}')", full_name(*node), node->label()));
     }
     if (!missing.empty()) {
       throw Error(fmt::format("no gradient is known for {}", fmt::join(missing, ", ")));

@@ -21,10 +21,6 @@ constexpr int kMaxRounds = 32;
 /// Messages name so many nodes of an operator, and list so many refusals.
 constexpr size_t kMaxNamed = 3, kMaxListed = 10;
 
-std::string full_name(const Node& node) {
-  return node.domain.empty() ? node.op : node.domain + "." + node.op;
-}
-
 /// The operators whose expansions a node comes from.
 using Origins = std::unordered_map<const Node*, std::set<std::string>>;
 
@@ -112,6 +108,10 @@ class Round {
 };
 
 }  // namespace
+
+std::string full_name(const Node& node) {
+  return node.domain.empty() ? node.op : node.domain + "." + node.op;
+}
 
 bool has_expansion(std::string_view domain, std::string_view op) {
   const OpDef* definition = find_op_def(domain, op);

@@ -9,6 +9,9 @@
 
 namespace onward {
 
+/// The operator, with its domain where that is another than ai.onnx.
+std::string full_name(const Node& node);
+
 /// Why a target does not take a node; empty where it does.
 using Refuses = std::function<std::string(const Node&)>;
 
