@@ -42,6 +42,8 @@ std::span<const OpDef> selection_ops();
 std::span<const OpDef> signal_ops();
 std::span<const OpDef> fourier_ops();
 std::span<const OpDef> grid_sample_ops();
+std::span<const OpDef> region_ops();
+std::span<const OpDef> deform_conv_ops();
 std::span<const OpDef> col2im_ops();
 std::span<const OpDef> sequence_ops();
 std::span<const OpDef> recurrent_ops();

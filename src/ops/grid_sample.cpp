@@ -12,11 +12,6 @@ DType position_type(DType a, DType b) {
   return a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32;
 }
 
-Expr spatial_part(Expr shape) {
-  Builder& b = shape.builder();
-  return slice(shape, b.integers({2}), shape_of(shape), b.integers({0}));
-}
-
 // theta [n, d, d + 1] times all positions of an image, with a 1 behind them.
 std::vector<Expr> affine_grid_expansion(const ExpandContext& c) {
   Builder& b = c.builder();

@@ -44,7 +44,7 @@ std::span<const OpDef> op_defs() {
         {ml_ops()},           {image_ops()},         {resize_ops()},
         {scatter_ops()},      {selection_ops()},     {text_ops()},
         {signal_ops()},       {fourier_ops()},       {grid_sample_ops()},
-        {col2im_ops()},
+        {region_ops()},       {deform_conv_ops()},   {col2im_ops()},
     };
     std::vector<OpDef> list;
     for (const OpFamily& family : families) {

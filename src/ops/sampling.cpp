@@ -5,13 +5,6 @@ namespace {
 
 Expr rounded(const char* op, Expr x) { return x.builder().add(op, {x.value()}, x.dtype()); }
 
-/// Within 0 and the last element; what is no number is at 0.
-Expr clipped(Expr at, Expr last) {
-  const Expr zero = at.builder().scalar(0, at.dtype());
-  const Expr from_zero = where(greater(at, zero), at, zero);
-  return where(less(from_zero, last), from_zero, last);
-}
-
 /// The outermost positions of a dimension: centers or edges of its outermost elements.
 struct Bounds {
   Expr last, low, high;
@@ -74,6 +67,17 @@ Expr combined_taps(Expr sizes, const Sampling& how, DType dtype) {
 
 }  // namespace
 
+Expr spatial_part(Expr shape) {
+  Builder& b = shape.builder();
+  return slice(shape, b.integers({2}), shape_of(shape), b.integers({0}));
+}
+
+Expr clipped(Expr at, Expr last) {
+  const Expr zero = at.builder().scalar(0, at.dtype());
+  const Expr from_zero = where(greater(at, zero), at, zero);
+  return where(less(from_zero, last), from_zero, last);
+}
+
 Expr product_of_sizes(Expr sizes) {
   return sizes.builder().add("ReduceProd", {sizes.value()}, DType::i64);
 }
@@ -98,7 +102,8 @@ Expr unraveled(Expr flat, Expr sizes) {
   return b.add("Mod", values({whole, sizes}), DType::i64);
 }
 
-Expr sampled(const SampledImages& from, Expr positions, const Sampling& how, const Expr* image) {
+Expr weighted_taps(const SampledImages& from, Expr positions, const Sampling& how,
+                   const Expr* image) {
   Builder& b = positions.builder();
   const DType dtype = positions.dtype();
   const Bounds bounds(from.sizes, dtype, how.align_corners);
@@ -130,12 +135,18 @@ Expr sampled(const SampledImages& from, Expr positions, const Sampling& how, con
     const Expr zero = cast(b.scalar(0, DType::i64), elements.dtype());
     elements = where(cast(all_inside, DType::boolean), elements, zero);
   }
-  const Expr axis = b.integers({2});
-  if (nearest) return squeeze(elements, axis);
+  if (nearest) return elements;
   const Expr factors = weight_of(taps, at - below, how.interpolation);
   const Expr weights =
       b.add("ReduceProd", values({factors, last}), dtype, {{"keepdims", int64_t{1}}});
-  return sum(elements * cast(weights, elements.dtype()), axis, KeepDims::no);
+  return elements * cast(weights, elements.dtype());
+}
+
+Expr sampled(const SampledImages& from, Expr positions, const Sampling& how, const Expr* image) {
+  const Expr taps = weighted_taps(from, positions, how, image);
+  const Expr axis = positions.builder().integers({2});
+  return how.interpolation == Interpolation::nearest ? squeeze(taps, axis)
+                                                     : sum(taps, axis, KeepDims::no);
 }
 
 }  // namespace onward

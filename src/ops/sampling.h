@@ -31,9 +31,19 @@ struct Sampling {
   bool align_corners = false;
 };
 
+/// The sizes of all dimensions of a shape but the first two.
+Expr spatial_part(Expr shape);
+
+/// Positions within 0 and the last element; what is no number is at 0.
+Expr clipped(Expr at, Expr last);
+
 /// Samples [b, p, c] at positions [b, p, d], counted in elements. `image` [b] says which image each
 /// of b takes; without it, each takes its own.
 Expr sampled(const SampledImages& from, Expr positions, const Sampling& how,
              const Expr* image = nullptr);
+
+/// What a sample is the sum of: the elements around it times their weights, [b, p, taps, c].
+Expr weighted_taps(const SampledImages& from, Expr positions, const Sampling& how,
+                   const Expr* image = nullptr);
 
 }  // namespace onward

@@ -11,6 +11,7 @@ import operators_layer
 import operators_matrix
 import operators_normalization
 import operators_quantized
+import operators_regions
 import operators_shape
 import operators_signal
 import values
@@ -19,7 +20,8 @@ from onnx import helper, numpy_helper
 
 OPERATORS = (operators_elementwise.OPERATORS | operators_shape.OPERATORS | operators_layer.OPERATORS |
              operators_matrix.OPERATORS | operators_normalization.OPERATORS | operators_quantized.OPERATORS |
-             operators_attention.OPERATORS | operators_image.OPERATORS | operators_signal.OPERATORS)
+             operators_attention.OPERATORS | operators_image.OPERATORS | operators_regions.OPERATORS |
+             operators_signal.OPERATORS)
 
 OLDEST_OPSET, NEWEST_OPSET = 6, onnx.defs.onnx_opset_version()
 YOUNG = 23  # the opset from which on operators are new to few graphs, and drawn more often in those

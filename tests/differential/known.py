@@ -139,6 +139,15 @@ def large_integer_product(site):
     return beyond(site.input(0), abs(site.attribute("alpha", 1.0)) * product + c, 2.0**53)
 
 
+def larger_than_its_deviation(site):
+    """Whether elements are many times as large as the deviation that they are divided by."""
+    x = site.input(0)
+    if x is None:
+        return False
+    variance = x.astype(np.float64).var(tuple(range(2, x.ndim)), keepdims=True)
+    return bool((magnitudes(x) > 100 * np.sqrt(variance + site.attribute("epsilon", 1e-5))).any())
+
+
 def beyond_a_missing_limit(site):
     """Whether a Clip since opset 11 (before, limits had a default) meets an infinity that it has no limit for."""
     below, above = (site.opset >= 11 and not site.is_given(i) for i in (1, 2))
@@ -379,6 +388,7 @@ ONNX_RUNTIME_TRAPS = [
           lambda site: site.attribute("approximate") == b"tanh" and site.is_type("double")),
     Known(("GroupNormalization",), "computes doubles in float, as stash_type says", lambda site: site.is_type("double")),
     Known(("HardSwish",), "computes doubles with a sixth that float32 rounded", lambda site: site.is_type("double")),
+    Known(("InstanceNormalization",), "subtracts the mean after it has multiplied by the scale", larger_than_its_deviation),
     Known(("MatMul",), "gives what lies in memory for a product of nothing",
           lambda site: (site.shape(0) or (1,))[-1] == 0),
     Known(("AveragePool", "LpPool", "MaxPool"), "pads for SAME as if there were no dilations", same_with_dilations),
@@ -404,6 +414,8 @@ ONNX_RUNTIME = [
     Known(("InstanceNormalization",), "multiplies what is not finite in another order",
           lambda site: site.has(not_finite, 1, 2)),
     Known(("LayerNormalization",), "has no mean of infinities", lambda site: site.has(np.isinf, 0)),
+    Known(("MaxRoiPool",), "begins with the lowest number, which -infinity and NaN do not exceed",
+          lambda site: site.has(not_finite, 0)),
     Known(("LRN",), "slides a sum along the channels, which what is not finite never leaves",
           lambda site: site.has(not_finite, 0)),
     Known(("ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceMax", "ReduceMin"), "passes over NaN",
@@ -440,6 +452,7 @@ REFERENCE_EVALUATOR_TRAPS = [
     Known(("Pad",), "cuts what there is, and pads then, where more is cut than there is", cuts_more_than_there_is),
     Known(("QLinearConv",), "multiplies scales of channels as those of images of two dimensions", scales_of_channels),
     Known(("Resize",), "places an only element at -0.5, where the standard does at 0", resized_to_one),
+    Known(("RoiAlign",), "shifts regions by half an element before opset 16", lambda site: site.opset < 16),
     Known(("Shape",), "takes an end before the first dimension as Python does", ends_before_the_first),
     Known(("Unsqueeze",), "inserts the axes of an attribute one after the other, as they are listed", axes_in_disorder),
     Known(("Unique",), "sorts what is to stand in the order of its occurrence, or takes it along the first axis",

@@ -5,7 +5,7 @@ import re
 EXPLAINED = [
     (r"is bf16, but Pow takes f16", "the standard's exponents are no bfloat16"),
     (r"^there is no mean of no integers", "0 / 0 is no integer"),
-    (r"'loss' depends on it only through operators without a gradient: (ArgMax|ArgMin|Cast|CastLike|Ceil|Dropout|Floor|Hardmax|IsInf|IsNaN|OneHot|Round|Sign) ",
+    (r"'loss' depends on it only through operators without a gradient: (ArgMax|ArgMin|Cast|CastLike|Ceil|Dropout|Floor|Hardmax|IsInf|IsNaN|MaxRoiPool|OneHot|Round|Sign) ",
      "an operator on the way has no gradient by the standard's tags"),
     (r"^Dropout \(node '.*'\) has no gradient with respect to its input 1", "the mask of Dropout is drawn by the ratio"),
     (r"^no gradient of 'loss' reaches", "an operator on the way has no gradient by nature"),

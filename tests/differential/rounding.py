@@ -10,8 +10,9 @@ from onnx import helper, numpy_helper
 
 RUNS = 5
 MANY_RUNS = 60  # where what rounding turns over is a choice among equals: few of them see each choice
-SUMS = {"AveragePool", "BatchNormalization", "Conv", "DFT", "Gemm", "GlobalAveragePool", "LayerNormalization", "MatMul",
-        "NegativeLogLikelihoodLoss", "ReduceMean", "ReduceSum", "STFT", "SoftmaxCrossEntropyLoss", "Sum"}
+SUMS = {"AveragePool", "BatchNormalization", "Conv", "DFT", "Gemm", "GlobalAveragePool", "GroupNormalization",
+        "InstanceNormalization", "LayerNormalization", "MatMul", "MeanVarianceNormalization", "NegativeLogLikelihoodLoss",
+        "ReduceMean", "ReduceSum", "STFT", "SoftmaxCrossEntropyLoss", "Sum"}
 FACTOR = 16.0  # between the spread that is seen and the distance that it explains
 
 

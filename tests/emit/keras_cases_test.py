@@ -54,6 +54,13 @@ REFUSED = {
        for case in ("Unique", "Unique as they come", "Unique slices") for variant in VARIANTS[:2]},
     **{(case, variant): "Unique 'y': Keras has no function for elements that differ"
        for case in ("Unique floats", "Unique slices of floats") for variant in VARIANTS[:2]},
+    **{(case, variant): f"Range '{node}': its input '{name}' is only known when it runs; make it a constant"
+       for cases, node, name in (
+           (("RoiAlign of as many points as elements", "RoiAlign of scaled regions", "RoiAlign beyond the images",
+             "RoiAlign of regions turned over", "RoiAlign of small regions",
+             "RoiAlign max of as many points as elements"), "y_Range_4", "y_Squeeze_4"),
+           (("MaxRoiPool", "MaxRoiPool of scaled regions", "MaxRoiPool beyond the images"), "y_Range_5", "y_Squeeze_5"))
+       for case in cases for variant in VARIANTS},
     **{("Resize of a given region", variant):
        "Resize 'y': its input 'region' is only known when it runs; make it a constant" for variant in VARIANTS[:3]},
     ("LpPool same", SYMBOLIC): "Pad 'y_Pad': its input 'y_Concat_2' is only known when it runs; make it a constant",

@@ -240,14 +240,13 @@ training_info { algorithm step () => (double[2] y, double[2] z) { z = Neg(y) } u
 
 TEST(Step, NamesAllOperatorsWithoutAGradient) {
   const Model model = parse_text(R"(
-<ir_version: 9, opset_import: ["" : 20, "ai.onnx.preview.training" : 1]>
-m (float[1,1,4,2] x) => (float[1,1,4,2] y)
-<float[1,5] r = full(1), float[1,1,1,1] w = full(1), float[1,2,4,2] o = full(0)> {
-  s = MaxRoiPool<pooled_shape = [4, 2]>(x, r)
-  y = DeformConv(s, w, o)
+<ir_version: 9, opset_import: ["" : 20, "com.example" : 1, "ai.onnx.preview.training" : 1]>
+m (float[4,2] x) => (float[4,2] y) {
+  s = com.example.Pool(x)
+  y = com.example.Fold(s)
 }
 training_info {
-  algorithm slope () => (float[1,1,4,2] d) {
+  algorithm slope () => (float[4,2] d) {
     d = ai.onnx.preview.training.Gradient<xs = ["x"], y = "y">(x)
   }
 }
@@ -257,7 +256,7 @@ training_info {
     FAIL() << "was not refused";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "no gradient is known for DeformConv (node 'y'), MaxRoiPool (node 's')\n"
+                 "no gradient is known for com.example.Fold (node 'y'), com.example.Pool (node 's')\n"
                  "  in node 'd' (Gradient)");
   }
 }

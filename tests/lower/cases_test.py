@@ -22,6 +22,7 @@ NOT_IN_REFERENCE = {"Dropout of the default ratio"}
 # It has neither GlobalLpPool nor Swish, no LRN of an even size, counts MaxUnpool's places in the given shape, takes an open
 # number of sizes for 0, and gives the largest elements in an order of its own where any will do.
 # It has no windows of attention, and wants a row of a mask for each query and a column for each key.
+# It has RoiAlign, MaxRoiPool and DeformConv as they were before opset 22 alone.
 # It transforms half a spectrum of another length in another way, and samples images of two dimensions, or of three by lines
 # and nearest elements, alone.
 NOT_IN_RUNTIME = {"DFT inverse onesided of less", "DFT inverse onesided of more",
@@ -36,6 +37,8 @@ NOT_IN_RUNTIME = {"DFT inverse onesided of less", "DFT inverse onesided of more"
                   "Attention windows", "Attention windows over a past", "Attention windows that leave queries alone",
                   "Attention with a mask of each sequence, causal", "Attention with a mask that ends early",
                   "Attention with what is added to the first keys"}
+
+YOUNGER_THAN_RUNTIME = ("RoiAlign", "MaxRoiPool", "DeformConv")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,7 @@ def test_values_by_reference(cases):
 def test_values_by_onnx_runtime(cases):
     wrong = []
     for case in cases:
-        if case["name"] in NOT_IN_RUNTIME:
+        if case["name"] in NOT_IN_RUNTIME or case["name"].startswith(YOUNGER_THAN_RUNTIME):
             continue
         feeds = {name: value.astype(np.float32) if value.dtype == np.float64 else value
                  for name, value in case["feeds"].items()}

@@ -15,6 +15,7 @@ from exact_attention import ATTENTION  # noqa: E402
 from exact_control_flow import CONTROL_FLOW  # noqa: E402
 from exact_quantization import QUANTIZED  # noqa: E402
 from exact_recurrent import RECURRENT  # noqa: E402
+from exact_regions import REGIONS  # noqa: E402
 
 
 class ConvTranspose(OpRun):
@@ -343,4 +344,4 @@ class SoftmaxCrossEntropyLoss(OpRun):
 EXACT_OPERATORS = [AffineGrid, ConvTranspose, Erf, GatherElements, Gelu, GlobalLpPool, GlobalMaxPool, GridSample,
                    GroupNormalization, HardSwish, LRN,
                    LogSoftmax, LpPool, MaxPool, MeanVarianceNormalization, Pad, RMSNormalization, Resize, Slice,
-                   SoftmaxCrossEntropyLoss, *ATTENTION, *CONTROL_FLOW, *QUANTIZED, *RECURRENT]
+                   SoftmaxCrossEntropyLoss, *ATTENTION, *CONTROL_FLOW, *QUANTIZED, *RECURRENT, *REGIONS]

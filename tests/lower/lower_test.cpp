@@ -226,13 +226,12 @@ training_info { algorithm step () => (float loss, float[2,3,3] c) {
      "declare the shapes of the model's inputs, with names for sizes that are open"},
     {"an operator that is younger",
      header(20) + R"(
-model (float[1,1,2,2] x, float[1,2,2,2] o) => (float[1,1,2,2] y) <float[1,1,1,1] a = {1}> {
-  y = DeformConv(x, a, o) }
-training_info { algorithm step () => (float[1,1,1,1] c) { c = Neg(a) } update_binding { a <- c } })",
+model (string[2] x) => (string[2] y) <float[1] a = {1}> { y = StringConcat(x, x) }
+training_info { algorithm step () => (float[1] c) { c = Neg(a) } update_binding { a <- c } })",
      {.opset = 15},
      "the step cannot be written in opset 15:\n"
-     "  node 'y' (DeformConv): it was added in opset 19\n"
-     "opset 19 can express it"},
+     "  node 'y' (StringConcat): it was added in opset 20\n"
+     "opset 20 can express it"},
 };
 
 TEST(LowerStep, RefusesWithAReason) {

@@ -105,8 +105,8 @@ TEST(WriteInOpset, SaysTheSame) {
 }
 
 constexpr FormCase kRefused[] = {
-    {"a new operator", 15, "(float[1,1,2,2] x, float[1,1,1,1] w, float[1,2,2,2] o) => (y)",
-     "y = DeformConv(x, w, o)", "node 'y' (DeformConv): it was added in opset 19"},
+    {"a new operator", 15, "(string[2] x) => (y)", "y = StringConcat(x, x)",
+     "node 'y' (StringConcat): it was added in opset 20"},
     {"a new operator of unknown rank", 16, "(float[] x, float[3] s) => (y)",
      "y = LayerNormalization<axis = 1>(x, s)", "its axes are computed"},
     {"computed axes", 17, "(float[2,3] x, int64[1] a) => (y)", "y = ReduceMean(x, a)",

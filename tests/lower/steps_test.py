@@ -80,13 +80,11 @@ def test_refusals(tmp_path):
         assert words in result.stderr
         assert not (tmp_path / "out.onnx").exists()
     text = (lowered.ROOT / "examples/training/linear.onnxtxt").read_text()
-    drawn = text.replace("y = Add(xw, b)", "sum = Add(xw, b)\n  at = Constant<value = int64[4] {1, 1, 1, -1}>()\n"
-                         "  image = Reshape(sum, at)\n  r = Constant<value = float[1,5] {0, 0, 0, 0, 0}>()\n"
-                         "  p = MaxRoiPool<pooled_shape = [1, 1]>(image, r)\n  matrix = Constant<value = int64[2] {1, 1}>()\n"
-                         "  q = Reshape(p, matrix)\n  y = Add(sum, q)")
-    (tmp_path / "drawn.onnxtxt").write_text(drawn)
-    result = lowered.onward("lower", tmp_path / "drawn.onnxtxt", "-o", tmp_path / "out.onnx")
-    assert result.returncode == 1 and "no gradient is known for MaxRoiPool (node 'p')" in result.stderr
+    unknown = text.replace("y = Add(xw, b)", "sum = Add(xw, b)\n  y = com.example.Pool(sum)")
+    assert '"" : 17' in text
+    (tmp_path / "unknown.onnxtxt").write_text(unknown.replace('"" : 17', '"" : 17, "com.example" : 1'))
+    result = lowered.onward("lower", tmp_path / "unknown.onnxtxt", "-o", tmp_path / "out.onnx")
+    assert result.returncode == 1 and "no gradient is known for com.example.Pool (node 'y')" in result.stderr
 
 
 def test_documented_loop(tmp_path):

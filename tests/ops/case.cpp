@@ -161,7 +161,7 @@ std::vector<Case> all_cases() {
         sequence_cases(),    recurrent_cases(),    activation_cases(), cumulative_cases(),
         matrix_cases(),      quantization_cases(), attention_cases(),  attention_state_cases(),
         image_cases(),       resize_cases(),       scatter_cases(),    selection_cases(),
-        signal_cases(),      fourier_cases(),      sampling_cases()}) {
+        signal_cases(),      fourier_cases(),      sampling_cases(),   region_cases()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -80,6 +80,7 @@ std::span<const Case> selection_cases();
 std::span<const Case> signal_cases();
 std::span<const Case> fourier_cases();
 std::span<const Case> sampling_cases();
+std::span<const Case> region_cases();
 
 std::vector<Case> all_cases();
 

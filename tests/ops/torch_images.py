@@ -19,6 +19,13 @@ MISSING_IMAGES = {
     "Col2Im 3 dimensions": "torch folds two dimensions at most",
     "GridSample 1 dimension": "torch samples two dimensions at least",
     "GridSample cubic of 3 dimensions": "torch samples cubics in two dimensions alone",
+    **{f"{op}{of}": "torch has none (torchvision does)"
+       for op, cases in {
+           "RoiAlign": ["", " of as many points as elements", " of scaled regions", " beyond the images",
+                        " of regions turned over", " of small regions", " max", " max of as many points as elements"],
+           "MaxRoiPool": ["", " of scaled regions", " beyond the images"],
+           "DeformConv": ["", " groups, mask and bias", " far away", " 1 dimension", " 3 dimensions"]}.items()
+       for of in cases},
 }
 
 

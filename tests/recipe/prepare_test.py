@@ -134,11 +134,9 @@ def test_refusals(model, tmp_path, name):
     assert not (tmp_path / "out.onnx").exists()
 
 
-UNTRAINABLE = """<ir_version: 8, opset_import: ["" : 17]>
+UNTRAINABLE = """<ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
 g (float[N,2] x) => (float[N,3] y) <float[2,3] w = full(1)> {
-  h = MatMul(x, w) image = Constant<value = int64[4] {-1, 1, 1, 3}>() i = Reshape(h, image)
-  r = Constant<value = float[1,5] {0, 0, 0, 0, 0}>() p = MaxRoiPool<pooled_shape = [1, 1]>(i, r)
-  one = Constant<value = int64[2] {1, 1}>() q = Reshape(p, one) y = Add(h, q)
+  h = MatMul(x, w) p = com.example.Pool(h) y = Add(h, p)
 }
 """
 
@@ -148,11 +146,11 @@ def test_what_can_t_be_trained_is_written_by_force_only(tmp_path):
     model.write_text(UNTRAINABLE)
     arguments = ["prepare", model, "-o", out, "--loss", "mse", "--train", "w"]
     refused = run(*arguments)
-    assert refused.returncode == 1 and "no kernel for MaxRoiPool (node 'p') yet" in refused.stderr
+    assert refused.returncode == 1 and "no kernel for com.example.Pool (node 'p') yet" in refused.stderr
     assert not out.exists()
     forced = run(*arguments, "--force")
     assert forced.returncode == 0, forced.stderr
-    assert "note: Onward cannot train this model: no kernel for MaxRoiPool (node 'p') yet" in forced.stdout
+    assert "note: Onward cannot train this model: no kernel for com.example.Pool (node 'p') yet" in forced.stdout
     assert run("check", out).returncode == 0
 
 

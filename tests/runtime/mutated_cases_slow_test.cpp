@@ -239,10 +239,11 @@ Outcome expect_agreement(const Mutant& mutant, Model (*make)(const Mutant&, Shap
 }
 
 /// Of what a branch, a Loop or a sequence gives no shapes are known before it runs, of what lengths
-/// are given no numbers, and of what MaxPool finds no places.
+/// are given no numbers, of what MaxPool finds no places, and of regions not the images, which are
+/// no integers.
 bool hides_shapes(const Case& tested) {
   return std::ranges::any_of(
-      std::array{"If<", "Loop<", "Sequence", "RNN<", "GRU<", "LSTM<", "MaxUnpool"},
+      std::array{"If<", "Loop<", "Sequence", "RNN<", "GRU<", "LSTM<", "MaxUnpool", "MaxRoiPool"},
       [&](const char* each) { return tested.text.find(each) != std::string::npos; });
 }
 
