@@ -52,6 +52,7 @@ std::span<const OpDef> attention_ops();
 std::span<const OpDef> attention_state_ops();
 std::span<const OpDef> text_ops();
 std::span<const OpDef> ml_ops();
+std::span<const OpDef> ml_svm_ops();
 std::span<const OpDef> optimizer_ops();
 std::span<const OpDef> internal_ops();
 /// Adds what the standard has beside all that is defined.

@@ -41,10 +41,11 @@ std::span<const OpDef> op_defs() {
         bitwise_ops(),        {cumulative_ops()},    {einsum_ops()},
         {matrix_ops()},       {norm_ops()},          {group_normalization_ops()},
         {quantization_ops()}, {attention_ops()},     {attention_state_ops()},
-        {ml_ops()},           {image_ops()},         {resize_ops()},
-        {scatter_ops()},      {selection_ops()},     {text_ops()},
-        {signal_ops()},       {fourier_ops()},       {grid_sample_ops()},
-        {region_ops()},       {deform_conv_ops()},   {col2im_ops()},
+        {ml_ops()},           {ml_svm_ops()},        {image_ops()},
+        {resize_ops()},       {scatter_ops()},       {selection_ops()},
+        {text_ops()},         {signal_ops()},        {fourier_ops()},
+        {grid_sample_ops()},  {region_ops()},        {deform_conv_ops()},
+        {col2im_ops()},
     };
     std::vector<OpDef> list;
     for (const OpFamily& family : families) {
