@@ -11,6 +11,7 @@
 #include "infer/constraints.h"
 #include "infer/context.h"
 #include "infer/guards.h"
+#include "infer/ml_types.h"
 #include "infer/propagate.h"
 #include "onward/error.h"
 #include "proto/proto.h"
@@ -245,6 +246,7 @@ std::optional<Refusal> Inference::infer_outputs(Node& node, const onnx::OpSchema
     types.assign(types.size(), Type::unknown());
   }
   if (auto refusal = constraints.complete_outputs(types)) return refusal;
+  add_ml_shapes(node, types);
   for (size_t i = 0; i < types.size(); ++i) {
     if (Value* output = node.output(i)) store(node, *output, types[i]);
   }

@@ -17,8 +17,8 @@ namespace {
 
 std::string model_text(int opset, const std::string& graph, int ir_version = 10) {
   return fmt::format(
-      "<ir_version: {}, opset_import: [\"\" : {}, \"ai.onnx.preview.training\" : 1, \"mine\" : "
-      "1]>\n{}",
+      "<ir_version: {}, opset_import: [\"\" : {}, \"ai.onnx.preview.training\" : 1, "
+      "\"ai.onnx.ml\" : 5, \"mine\" : 1]>\n{}",
       ir_version, opset, graph);
 }
 
@@ -160,6 +160,49 @@ const TypeCase kTypes[] = {
      "y", "f32[N,4,8]"},
     {"an output whose type the schema alone tells", 9,
      "g (float[4] x, bool[4] c) => (y) { y = Compress(x, c) }", "y", "f32[...]"},
+
+    // ai.onnx.ml, whose rules tell few shapes
+    {"Scaler", 21,
+     "g (int64[N,3] x) => (y) { y = ai.onnx.ml.Scaler<offset = [1.0], scale = [2.0]>(x) }", "y",
+     "f32[N,3]"},
+    {"Normalizer", 21, "g (double[N,3] x) => (y) { y = ai.onnx.ml.Normalizer(x) }", "y",
+     "f32[N,3]"},
+    {"Imputer", 21,
+     "g (int64[N,3] x) => (y) { y = ai.onnx.ml.Imputer<imputed_value_int64s = [1]>(x) }", "y",
+     "i64[N,3]"},
+    {"FeatureVectorizer", 21,
+     "g (float[N,3] x, float[N,2] z) => (y) {\n"
+     "y = ai.onnx.ml.FeatureVectorizer<inputdimensions = [4, 2]>(x, z) }",
+     "y", "f32[N,6]"},
+    {"FeatureVectorizer of sizes that are too large", 21,
+     "g (float[N,3] x, float[N,2] z) => (y) {\n"
+     "y = ai.onnx.ml.FeatureVectorizer<inputdimensions = [9223372036854775807, 2]>(x, z) }",
+     "y", "f32[N,?]"},
+    {"LinearRegressor", 21,
+     "g (float[N,3] x) => (y) {\n"
+     "y = ai.onnx.ml.LinearRegressor<coefficients = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], targets = "
+     "2>(x) }",
+     "y", "f32[N,2]"},
+    {"SVMRegressor", 21,
+     "g (float[N,3] x) => (y) { y = ai.onnx.ml.SVMRegressor<coefficients = [1.0, 2.0, 3.0], rho = "
+     "[0.5]>(x) }",
+     "y", "f32[N,1]"},
+    {"SVMClassifier of pairs", 21,
+     "g (float[N,3] x) => (l, y) {\n l, y = ai.onnx.ml.SVMClassifier<classlabels_ints = [1, 2, 3, "
+     "4], vectors_per_class = [1, 0, 2, 1]>(x) }",
+     "y", "f32[N,6]"},
+    {"SVMClassifier of two", 21,
+     "g (float[N,3] x) => (l, y) {\n l, y = ai.onnx.ml.SVMClassifier<classlabels_ints = [1, 2], "
+     "vectors_per_class = [1, 1]>(x) }",
+     "y", "f32[N,2]"},
+    {"SVMClassifier with probabilities", 21,
+     "g (float[N,3] x) => (l, y) {\n l, y = ai.onnx.ml.SVMClassifier<classlabels_ints = [1, 2, 3, "
+     "4], vectors_per_class = [1, 0, 2, 1], prob_a = [1.0]>(x) }",
+     "y", "f32[N,4]"},
+    {"SVMClassifier without vectors", 21,
+     "g (float[N,3] x) => (l, y) {\n l, y = ai.onnx.ml.SVMClassifier<classlabels_strings = [\"a\", "
+     "\"b\", \"c\"]>(x) }",
+     "l", "string[N]"},
 
     // subgraphs
     {"the union of two branches", 21,
