@@ -45,6 +45,49 @@ def test_targets_without_votes_stay_0():
     assert least.shape == most.shape == (4, 2) and np.isfinite(least).all() and (least <= most).all()
 
 
+ROWS = np.array([[0.5, -2.0, 3.0], [-1.5, 0.0, 0.25], [2.0, 4.0, -0.5], [0.0, 0.0, 0.0], [1.0, 0.5, -1.0]], np.float32)
+THREE_CLASSES = dict(
+    support_vectors=[0.5, 1.0, -1.0, 2.0, 0.0, 1.0, -1.0, 0.5, 0.0, 1.0, 1.0, 1.0],
+    coefficients=[0.5, -1.5, 1.0, 2.0, -0.5, 1.0, 0.25, -2.0], rho=[0.25, -0.5, 0.125], vectors_per_class=[1, 2, 1],
+    classlabels_ints=[3, 4, 5], kernel_type="RBF", kernel_params=[0.5, 0.0, 0.0], outputs=2)
+TWO_CLASSES = dict(support_vectors=[0.5, 1.0, -1.0, 2.0, 0.0, 1.0], coefficients=[0.5, -1.5], rho=[0.25], vectors_per_class=[1, 1],
+                   classlabels_strings=["no", "yes"], kernel_type="RBF", kernel_params=[0.5, 0.0, 0.0], outputs=2)
+
+
+def joined(pairs, classes):
+    """One row of pairwise probabilities as one for each class, as the paper of Wu, Lin and Weng (2004) has it: the smallest
+    p Q p, each class in turn, until all is near."""
+    r = np.zeros((classes, classes))
+    r[np.triu_indices(classes, 1)] = pairs
+    r.T[np.triu_indices(classes, 1)] = 1 - pairs
+    q = np.diag((r**2).sum(0)) - r * r.T
+    p = np.full(classes, 1 / classes)
+    for _ in range(100):
+        if np.max(np.abs(q @ p - p @ q @ p)) < 0.005 / classes:
+            break
+        for t in range(classes):
+            p[t] += (p @ q @ p - q[t] @ p) / q[t, t]
+            p /= p.sum()
+    return p
+
+
+# ONNX's reference evaluator adds all of a row of Q up for more than two classes.
+@pytest.mark.parametrize("machine, prob_a, prob_b", [
+    (THREE_CLASSES, [-1.5, -0.5, -1.0], [0.25, 0.0, -0.5]), (THREE_CLASSES, [-90.0, 70.0, -80.0], [0.0, 1.0, -0.5]),
+    (TWO_CLASSES, [-1.5], [0.25]), (TWO_CLASSES, [-500.0], [1.0])])
+def test_probabilities_of_support_vectors(machine, prob_a, prob_b):
+    labels, scores = run("SVMClassifier", ROWS, **machine)
+    classes = len(machine["vectors_per_class"])
+    pairs = scores[:, 1:] if classes == 2 else scores  # the score, and its opposite before it
+    likely = 1 / (1 + np.exp(pairs.astype(np.float64) * prob_a + prob_b))
+    likely = np.clip(likely, 1e-7, 1 - 1e-7)
+    for x in (ROWS, ROWS.astype(np.float64), ROWS[:1], ROWS[:0]):
+        own_labels, probabilities = run("SVMClassifier", x, **machine, prob_a=prob_a, prob_b=prob_b)
+        assert own_labels.tolist() == labels[:len(x)].tolist() and probabilities.dtype == np.float32
+        wanted = np.array([joined(row, classes) for row in likely[:len(x)]]).reshape(-1, classes)
+        np.testing.assert_allclose(probabilities, wanted, rtol=1e-5, atol=1e-6)
+
+
 REFUSED = {
     "a node that is not there": ("TreeEnsemble", TREES | dict(nodes_falsenodeids=[2, 7, 2]), "leaf 7 is out of range for 4"),
     "a negative node": ("TreeEnsemble", TREES | dict(nodes_truenodeids=[-1, 0, 2]), "is out of range for 3"),
@@ -70,6 +113,8 @@ REFUSED = {
     "support vectors that do not fit": ("SVMRegressor", SUPPORT | dict(support_vectors=[1.0, 2.0]), "2 numbers for 2 support vectors"),
     "labels that do not fit": ("LinearClassifier", dict(coefficients=[1.0] * 9, classlabels_ints=[1, 2], outputs=2),
                                "3 rows of coefficients for 2 labels"),
+    "probabilities that do not fit": ("SVMClassifier", THREE_CLASSES | dict(prob_a=[1.0], prob_b=[1.0]), "1 numbers in 'prob_a' for 3 classes"),
+    "half of what probabilities take": ("SVMClassifier", TWO_CLASSES | dict(prob_a=[1.0]), "1 numbers in 'prob_a', but 0 in 'prob_b'"),
     "another norm": ("Normalizer", dict(norm="L3"), "its norm 'L3' is none of"),
     "keys without values": ("LabelEncoder", dict(keys_floats=[1.0, 2.0], values_int64s=[1]), "must be the same in the LabelEncoder"),
     "keys of another type": ("LabelEncoder", dict(keys_int64s=[1], values_int64s=[1]), "are different, which is not permitted"),
