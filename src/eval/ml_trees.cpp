@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "eval/families.h"
@@ -428,11 +429,20 @@ class OldForm {
   Ensemble ensemble_;
 };
 
-void add_base_values(const Node& node, Array<double>& y) {
+/// Adds one value for each of these targets.
+void add_base_values(const Node& node, Array<double>& y, const Integers& targets) {
   const auto base = numbers_or_tensor(node, "base_values");
   if (base.empty()) return;
-  require_length(base.size(), static_cast<size_t>(y.dims[1]), "base_values");
-  for (size_t i = 0; i < y.data.size(); ++i) y.data[i] += base[i % base.size()];
+  require_length(base.size(), targets.size(), "base_values");
+  for (int64_t row = 0; row < y.dims[0]; ++row) {
+    for (size_t i = 0; i < base.size(); ++i) y[row * y.dims[1] + targets[i]] += base[i];
+  }
+}
+
+Integers all_below(int64_t count) {
+  Integers numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
 Tensors tree_ensemble_regressor(const Context& c) {
@@ -443,7 +453,7 @@ Tensors tree_ensemble_regressor(const Context& c) {
   const auto how =
       named<Gathered>(c.node(), "aggregate_function", "SUM", {"AVERAGE", "SUM", "MIN", "MAX"});
   Array<double> y = gathered(form.ensemble(), x, targets, how);
-  add_base_values(c.node(), y);
+  add_base_values(c.node(), y, all_below(targets));
   transform(y, transform_of(c.node()));
   return {to_tensor(y, DType::f32)};
 }
@@ -470,16 +480,19 @@ Tensors tree_ensemble_classifier(const Context& c) {
   const OldForm form(c.node(), "class");
   form.ensemble().check(x.dims()[1], count);
   Array<double> scores = gathered(form.ensemble(), x, count, Gathered::sum);
-  add_base_values(c.node(), scores);
   const Transform how = transform_of(c.node());
   const std::set<int64_t> voted(form.voted().begin(), form.voted().end());
-  if (voted.size() == 1 && count == 2) complete_binary(scores, *voted.begin(), how);
-  transform(scores, how);
+  const bool has_one_score = voted.size() == 1 && count == 2;
+  // The one score of two classes may have a base value of its own.
+  const bool has_one_base = has_one_score && numbers_or_tensor(c.node(), "base_values").size() == 1;
+  add_base_values(c.node(), scores, has_one_base ? Integers{*voted.begin()} : all_below(count));
+  if (has_one_score) complete_binary(scores, *voted.begin(), how);
   std::vector<int64_t> winners;
   for (int64_t row = 0; row < x.dims()[0]; ++row) {
     const auto begin = scores.data.begin() + static_cast<ptrdiff_t>(row * count);
     winners.push_back(std::max_element(begin, begin + static_cast<ptrdiff_t>(count)) - begin);
   }
+  transform(scores, how);  // after the winners are known: it may round several scores to one
   const Tensor labels =
       of_texts ? Tensor::of_strings({count}, *texts) : Tensor::of<int64_t>({count}, *integers);
   return {take_elements(labels, {x.dims()[0]}, winners), to_tensor(scores, DType::f32)};

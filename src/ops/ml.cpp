@@ -74,12 +74,14 @@ std::vector<Expr> imputer_expansion(const ExpandContext& c) {
 /// Elements of the last dimension; those of a vector are a row.
 std::vector<Expr> array_feature_extractor_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
-  const auto known = rank(c.node().input(0));
-  if (!known) {
-    throw Error(fmt::format("the rank of '{}' must be known", c.node().input(0)->name()));
-  }
   const Expr picked = gather(c.input(0), reshape(c.input(1), b.integers({-1})), -1);
-  return {*known == 1 ? unsqueeze(picked, b.integers({0})) : picked};
+  if (const auto known = rank(c.node().input(0))) {
+    return {*known == 1 ? unsqueeze(picked, b.integers({0})) : picked};
+  }
+  // A one before its shape, which only that of a vector keeps.
+  const Expr one = b.integers({1}), shape = concat({one, shape_of(picked)}, 0);
+  const Expr begin = cast(greater(rank_of(picked), one), DType::i64);
+  return {reshape(picked, slice(shape, begin, dim_of(shape, 0), b.integers({0})))};
 }
 
 // Each input is cut, or filled up with zeros, to the size that is said of it; a vector is a row.
@@ -135,17 +137,26 @@ std::vector<Expr> linear_regressor_expansion(const ExpandContext& c) {
   return {cast(transformed(c, y), DType::f32)};
 }
 
-std::vector<Expr> linear_classifier_expansion(const ExpandContext& c) {
-  const Tensor labels = class_labels(c.node(), "classlabels_ints");
-  const Floats& coefficients = list_of(c.node(), "coefficients");
+/// How many rows of coefficients there are, which two classes may have one or two of.
+int64_t score_count(const ExpandContext& c, int64_t classes) {
   const auto features = feature_count(c);
-  if (!features || *features == 0) {
+  if (features && *features > 0) {
+    return static_cast<int64_t>(list_of(c.node(), "coefficients").size()) / *features;
+  }
+  const auto* intercepts = c.node().get<Floats>("intercepts");
+  if (features || (classes == 2 && (!intercepts || intercepts->empty()))) {
     throw Error(fmt::format("the number of features of '{}' must be known, and not be 0",
                             c.node().input(0)->name()));
   }
-  const int64_t rows = static_cast<int64_t>(coefficients.size()) / *features;
+  return classes == 2 ? static_cast<int64_t>(intercepts->size()) : classes;
+}
+
+// Labels are those of the scores before they are transformed, which may round several to one.
+std::vector<Expr> linear_classifier_expansion(const ExpandContext& c) {
+  const Tensor labels = class_labels(c.node(), "classlabels_ints");
+  const int64_t rows = score_count(c, labels.size());
   const Expr x = as_features(c.input(0));
-  Expr z = with_intercepts(linear_scores(c, x, rows, coefficients), rows,
+  Expr z = with_intercepts(linear_scores(c, x, rows, list_of(c.node(), "coefficients")), rows,
                            c.node().get<Floats>("intercepts"));
   const bool is_binary = rows == 1 && labels.size() == 2;
   if (is_binary) z = with_opposite(z);
@@ -162,7 +173,7 @@ std::vector<Expr> linear_classifier_expansion(const ExpandContext& c) {
     const Expr label = where(is_below, b.scalar(0, DType::i64), b.constant(labels));
     return {squeeze(label, b.integers({1})), cast(scores, DType::f32)};
   }
-  return {label_at(first_largest(scores, labels.size()), labels), cast(scores, DType::f32)};
+  return {label_at(first_largest(z, labels.size()), labels), cast(scores, DType::f32)};
 }
 
 constexpr std::string_view kSteps = "its result is constant but for steps";

@@ -3,11 +3,13 @@ what contradicts itself is refused."""
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import onward
 import onward.backend
-from onward._testset_ml import CASES, DOMAIN, REGRESSION, SUPPORT, TREES, X, kind_of, result_kinds, tensor
+from onward._testset_ml import (
+    CASES, CLASSIFICATION, DOMAIN, OLD_TREE, REGRESSION, SUPPORT, TREES, X, kind_of, result_kinds, tensor,
+)
 
 
 def model_of(op, inputs, outputs, version=5, **attributes):
@@ -88,6 +90,62 @@ def test_probabilities_of_support_vectors(machine, prob_a, prob_b):
         np.testing.assert_allclose(probabilities, wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_labels_are_those_of_the_scores_before_they_are_rounded():
+    x = np.array([[30, 40, 35], [-200, -300, -250], [0, 1e-9, 0], [1, 1, 0]], np.float32)
+    for how in ("NONE", "LOGISTIC", "SOFTMAX"):
+        labels, _ = run("LinearClassifier", x, outputs=2, coefficients=np.eye(3).ravel().tolist(), intercepts=[0.0] * 3,
+                        classlabels_ints=[7, 8, 9], post_transform=how)
+        assert labels.tolist() == [8, 7, 8, 7], how
+    leaves = dict(nodes_treeids=[0, 1, 2], nodes_nodeids=[0, 0, 0], nodes_featureids=[0] * 3, nodes_modes=["LEAF"] * 3,
+                  nodes_values=[0.0] * 3, nodes_truenodeids=[0] * 3, nodes_falsenodeids=[0] * 3, class_treeids=[0, 1, 2],
+                  class_nodeids=[0] * 3, class_ids=[0, 1, 2], class_weights=[50.0, 60.0, 55.0])
+    labels, scores = run("TreeEnsembleClassifier", x, version=3, outputs=2, classlabels_int64s=[7, 8, 9],
+                         post_transform="LOGISTIC", **leaves)
+    assert labels.tolist() == [8] * 4 and (scores == 1).all()
+
+
+@pytest.mark.parametrize("how, wanted", [("NONE", lambda z: [1 - z, z]), ("LOGISTIC", lambda z: 1 / (1 + np.exp([z, -z]))),
+                                         ("SOFTMAX", lambda z: 1 / (1 + np.exp([2 * z, -2 * z])))])
+def test_one_base_value_is_that_of_the_one_score_of_two_classes(how, wanted):
+    votes = dict(class_ids=[0, 0, 0], class_nodeids=[2, 3, 4], class_treeids=[0] * 3, class_weights=[1.5, -2.0, 4.0])
+    tree = OLD_TREE | votes | dict(classlabels_int64s=[7, 8], post_transform=how, outputs=2, version=3)
+    _, plain = run("TreeEnsembleClassifier", X, **tree | dict(post_transform="NONE"))
+    labels, scores = run("TreeEnsembleClassifier", X, base_values=[0.25], **tree)
+    np.testing.assert_allclose(scores, [wanted(z + 0.25) for z in plain[:, 1].astype(np.float64)], rtol=1e-5)
+    assert labels.tolist() == np.where(scores[:, 1] > scores[:, 0], 8, 7).tolist()
+
+
+def of_few_rows(op, outputs, **attributes):
+    """A node whose input is known when it runs alone: what a mask leaves of x."""
+    nodes = [helper.make_node("Compress", ["x", "mask"], ["some"], axis=0),
+             helper.make_node("Reshape", ["some", "shape"], ["features"]),
+             helper.make_node(op, ["features", *attributes.pop("more", [])], outputs, domain=DOMAIN, **attributes)]
+    given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, None), helper.make_tensor_value_info("mask", TensorProto.BOOL, [None]),
+             helper.make_tensor_value_info("shape", TensorProto.INT64, [None]),
+             helper.make_tensor_value_info("i", TensorProto.INT64, [None])]
+    made = [helper.make_tensor_value_info(outputs[-1], TensorProto.FLOAT, None)]
+    opsets = [helper.make_opsetid("", 22), helper.make_opsetid(DOMAIN, 5)]
+    model = helper.make_model(helper.make_graph(nodes, op, given, made), opset_imports=opsets, ir_version=10)
+    mask = np.array([True, False, True, True])
+
+    def run(shape, indices=()):
+        return onward.backend.prepare(model).run([X, mask, np.array(shape), np.array(indices, np.int64)])[0]
+
+    return run, X[mask]
+
+
+def test_features_that_are_counted_as_they_come():
+    for classes, rows in ((3, [0.5, 1.0, -1.0, 2.0, 0.0, 1.0, 1.0, 1.0, 1.0]), (2, [0.5, 1.0, -1.0, 2.0, 0.0, 1.0]), (2, [0.5, 1.0, -1.0])):
+        run, x = of_few_rows("LinearClassifier", ["label", "y"], coefficients=rows, intercepts=[0.25] * (len(rows) // 3),
+                             classlabels_ints=list(range(classes)))
+        scores = x @ np.reshape(rows, (-1, 3)).T + 0.25
+        np.testing.assert_allclose(run([-1, 3]), scores if scores.shape[1] > 1 else np.concatenate([-scores, scores], 1), rtol=1e-6)
+    run, x = of_few_rows("ArrayFeatureExtractor", ["y"], more=["i"])
+    assert np.array_equal(run([-1, 3], [2, 0]), x[:, [2, 0]])
+    assert np.array_equal(run([-1], [2, 0]), x.reshape(-1)[[[2, 0]]])
+    assert np.array_equal(run([1, -1, 3], [1]), x[None][..., [1]])
+
+
 REFUSED = {
     "a node that is not there": ("TreeEnsemble", TREES | dict(nodes_falsenodeids=[2, 7, 2]), "leaf 7 is out of range for 4"),
     "a negative node": ("TreeEnsemble", TREES | dict(nodes_truenodeids=[-1, 0, 2]), "is out of range for 3"),
@@ -115,6 +173,8 @@ REFUSED = {
                                "3 rows of coefficients for 2 labels"),
     "probabilities that do not fit": ("SVMClassifier", THREE_CLASSES | dict(prob_a=[1.0], prob_b=[1.0]), "1 numbers in 'prob_a' for 3 classes"),
     "half of what probabilities take": ("SVMClassifier", TWO_CLASSES | dict(prob_a=[1.0]), "1 numbers in 'prob_a', but 0 in 'prob_b'"),
+    "too few base values": ("TreeEnsembleClassifier", CLASSIFICATION | dict(classlabels_int64s=[7, 8], base_values=[1.0], outputs=2, version=3),
+                            "its attribute 'base_values' has 1 entries, but 2 are needed"),
     "another norm": ("Normalizer", dict(norm="L3"), "its norm 'L3' is none of"),
     "keys without values": ("LabelEncoder", dict(keys_floats=[1.0, 2.0], values_int64s=[1]), "must be the same in the LabelEncoder"),
     "keys of another type": ("LabelEncoder", dict(keys_int64s=[1], values_int64s=[1]), "are different, which is not permitted"),
