@@ -25,10 +25,11 @@ std::string declared_type(const CaseInput& input, Shapes shapes) {
   return fmt::format("{}[{}]", type, fmt::join(dims, ","));
 }
 
-std::string header() {
+std::string header(const Case& tested) {
+  const bool is_ml = tested.text.find("ai.onnx.ml.") != std::string::npos;
   return fmt::format(
-      "<ir_version: 10, opset_import: [\"\" : {}, \"ai.onnx.preview.training\" : 1]>\n",
-      inner_opset());
+      "<ir_version: 10, opset_import: [\"\" : {}, \"ai.onnx.preview.training\" : 1{}]>\n",
+      inner_opset(), is_ml ? ", \"ai.onnx.ml\" : 5" : "");
 }
 
 std::string declared_inputs(const Case& tested, Shapes shapes) {
@@ -47,7 +48,7 @@ std::string float_named(const Case& tested, const std::string& name) {
 std::string inference_text(const Case& tested, Shapes shapes) {
   std::vector<std::string> outputs;
   for (const std::string& output : tested.outputs) outputs.push_back(float_named(tested, output));
-  return fmt::format("{}tested ({}) => ({}) {{\n  {}\n}}\n", header(),
+  return fmt::format("{}tested ({}) => ({}) {{\n  {}\n}}\n", header(tested),
                      declared_inputs(tested, shapes), fmt::join(outputs, ", "), tested.text);
 }
 

@@ -84,6 +84,10 @@ std::span<const Case> region_cases();
 
 std::vector<Case> all_cases();
 
+/// Operators of ai.onnx.ml. They are not among all cases either: they know no float64 results, and
+/// no framework has them.
+std::span<const Case> ml_cases();
+
 /// Operators that have no case, since the inputs of cases are numbers: tests/python/text_test.py
 /// has theirs.
 bool is_on_strings(std::string_view op);

@@ -75,8 +75,10 @@ TEST_P(F32Gradient, FollowsDifferences) {
 
 std::vector<Case> f32_cases() {
   std::vector<Case> cases;
-  for (const Case& each : attention_state_cases()) {
-    if (each.error.empty()) cases.push_back(each);
+  for (const auto family : {attention_state_cases(), ml_cases()}) {
+    for (const Case& each : family) {
+      if (each.error.empty()) cases.push_back(each);
+    }
   }
   return cases;
 }
