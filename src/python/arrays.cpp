@@ -11,6 +11,9 @@
 #include "python/names.h"
 
 namespace onward::python {
+
+using eval::RuntimeValue;
+
 namespace {
 
 /// How NumPy holds the elements of a type. The types that NumPy itself lacks are those of the
@@ -275,6 +278,24 @@ Tensor Borrowed::owned(const Tensor& tensor) const {
                                 reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
+RuntimeValue Borrowed::owned(const RuntimeValue& value) const {
+  const auto all_owned = [&](const std::vector<RuntimeValue>& values) {
+    std::vector<RuntimeValue> copies;
+    for (const RuntimeValue& each : values) copies.push_back(owned(each));
+    return copies;
+  };
+  switch (value.type().kind) {
+    case Type::Kind::sequence:
+      return eval::RuntimeSequence{value.sequence().element, all_owned(value.sequence().values)};
+    case Type::Kind::optional:
+      return eval::RuntimeOptional{value.optional().element, all_owned(value.optional().value)};
+    case Type::Kind::map:
+      return eval::RuntimeMap{owned(value.map().keys), all_owned(value.map().values)};
+    default:
+      return owned(value.tensor());
+  }
+}
+
 TensorMap tensor_copies(const nb::dict& arrays) {
   Borrowed borrowed;
   TensorMap tensors = borrowed.tensors(arrays);
@@ -312,6 +333,32 @@ nb::dict to_arrays(const TensorMap& tensors) {
   nb::dict arrays;
   for (const auto& [name, tensor] : tensors) arrays[nb::cast(name)] = to_array(tensor);
   return arrays;
+}
+
+nb::object to_object(const RuntimeValue& value) {
+  switch (value.type().kind) {
+    case Type::Kind::sequence: {
+      nb::list list;
+      for (const RuntimeValue& each : value.sequence().values) list.append(to_object(each));
+      return list;
+    }
+    case Type::Kind::optional: {
+      const auto& values = value.optional().value;
+      return values.empty() ? nb::none() : to_object(values[0]);
+    }
+    case Type::Kind::map: {
+      const nb::object keys = to_array(value.map().keys).attr("tolist")();
+      nb::dict dict;
+      for (size_t i = 0; i < value.map().values.size(); ++i) {
+        const nb::object each = to_object(value.map().values[i]);
+        const bool is_scalar = nb::hasattr(each, "ndim") && nb::cast<int>(each.attr("ndim")) == 0;
+        dict[keys[i]] = is_scalar ? nb::object(each[nb::make_tuple()]) : each;
+      }
+      return dict;
+    }
+    default:
+      return to_array(value.tensor());
+  }
 }
 
 }  // namespace onward::python

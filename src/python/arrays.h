@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "eval/runtime_value.h"
 #include "runtime/state.h"
 
 namespace onward::python {
@@ -29,6 +30,7 @@ class Borrowed {
 
   /// The tensor itself, or a copy of its bytes where it looks at borrowed memory.
   Tensor owned(const Tensor& tensor) const;
+  eval::RuntimeValue owned(const eval::RuntimeValue& value) const;
 
  private:
   std::vector<std::shared_ptr<const void>> arrays_;
@@ -43,5 +45,9 @@ TensorMap tensor_copies(const nb::dict& arrays);
 nb::object to_array(const Tensor& tensor);
 
 nb::dict to_arrays(const TensorMap& tensors);
+
+/// An array, a list of a sequence's values, a dict of a map's, or None for an optional value that
+/// is not there. In a dict a tensor of rank 0 is NumPy's scalar.
+nb::object to_object(const eval::RuntimeValue& value);
 
 }  // namespace onward::python

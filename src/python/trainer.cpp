@@ -55,7 +55,18 @@ class PyTrainer {
   }
 
   nb::dict infer(const nb::dict& inputs) {
-    return call(inputs, [&](const TensorMap& tensors) { return trainer_.infer(tensors); });
+    Borrowed borrowed;
+    const TensorMap tensors = inputs_.fitted(borrowed.tensors(inputs));
+    std::map<std::string, eval::RuntimeValue> outputs;
+    {
+      const nb::gil_scoped_release unlocked;
+      const std::scoped_lock lock(mutex_);
+      outputs = trainer_.infer_values(tensors);
+      for (auto& [name, value] : outputs) value = borrowed.owned(value);
+    }
+    nb::dict results;
+    for (const auto& [name, value] : outputs) results[nb::cast(name)] = to_object(value);
+    return results;
   }
 
   nb::dict gradients(const nb::dict& inputs, size_t info) {
@@ -166,7 +177,8 @@ void bind_trainer(nb::module_& module) {
       "-> dict[str, "
       "numpy.ndarray]",
       kArrays);
-  static const std::string infer_signature = signature("infer", "");
+  static const std::string infer_signature =
+      fmt::format("def infer(self, inputs: {}) -> dict[str, typing.Any]", kArrays);
   static const std::string gradients_signature = signature("gradients", ", info: int = 0");
   static const std::string evaluate_signature = fmt::format(
       "def evaluate(self, data: str | os.PathLike[str] | {}, *, batch_size: int | None = None, "
@@ -189,7 +201,8 @@ void bind_trainer(nb::module_& module) {
            "Runs one training step on several micro-batches, whose gradients are averaged. Returns "
            "the outputs of the last one.")
       .def("infer", &PyTrainer::infer, "inputs"_a, nb::sig(infer_signature.c_str()),
-           "Runs inference and returns its outputs by name. Does not change the state.")
+           "Runs inference and returns its outputs by name: arrays, lists of what is a sequence, "
+           "dicts of what is a map. Does not change the state.")
       .def("gradients", &PyTrainer::gradients, "inputs"_a, "info"_a = 0,
            nb::sig(gradients_signature.c_str()),
            "The gradients that a step would use, by parameter name. Does not change the state.")

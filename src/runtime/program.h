@@ -1,5 +1,6 @@
 #pragma once
 
+#include "eval/interpreter.h"
 #include "runtime/plan_cache.h"
 #include "runtime/planned_subgraphs.h"
 
@@ -29,7 +30,13 @@ class Program {
   /// those that are bound: they are in the state then.
   TensorMap run(const TensorMap& inputs, State& state, const eval::RandomKey& random = {});
 
-  /// The same in two steps: computes, and changes nothing; throws Error where a loss is not finite.
+  /// What a graph without bindings gives, values that are no tensors too. A graph that has some
+  /// among its outputs runs node by node.
+  std::map<std::string, eval::RuntimeValue> run_values(const TensorMap& inputs, State& state,
+                                                       const eval::RandomKey& random = {});
+
+  /// What `run` does in two steps: computes, and changes nothing; throws Error where a loss is not
+  /// finite.
   TensorMap compute(const TensorMap& inputs, const State& state,
                     const eval::RandomKey& random = {});
   /// Applies the bindings of what was computed last. Throws Error only where gradients out of the
@@ -102,6 +109,8 @@ class Program {
   std::optional<std::vector<Range>> operands_of_commit(Ranges which);
   std::optional<std::vector<Range>> bounds_of_commit(const State& state);
   void commit_bounded(const State& state, const std::vector<Range>& results);
+  eval::Environment evaluated(const TensorMap& inputs, const State& state,
+                              const eval::RandomKey& random);
   TensorMap interpret(const TensorMap& inputs, const State& state, const eval::RandomKey& random);
 
   Model step_;

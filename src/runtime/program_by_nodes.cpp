@@ -1,6 +1,10 @@
 // Steps that no plan can hold.
 
-#include "eval/interpreter.h"
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "onward/error.h"
 #include "runtime/continuation.h"
 #include "runtime/finite.h"
 #include "runtime/program.h"
@@ -8,8 +12,8 @@
 namespace onward {
 
 /// Node by node with shapes as they come, on the reference kernels.
-TensorMap Program::interpret(const TensorMap& inputs, const State& state,
-                             const eval::RandomKey& random) {
+eval::Environment Program::evaluated(const TensorMap& inputs, const State& state,
+                                     const eval::RandomKey& random) {
   eval::Environment environment;
   for (const Value* input : step_.graph->inputs()) {
     const auto given = inputs.find(input->name());
@@ -23,8 +27,34 @@ TensorMap Program::interpret(const TensorMap& inputs, const State& state,
     }
   }
   eval::run_graph(*step_.graph, environment, {.random = random, .subgraphs = &subgraphs_});
+  return environment;
+}
+
+std::map<std::string, eval::RuntimeValue> Program::run_values(const TensorMap& inputs, State& state,
+                                                              const eval::RandomKey& random) {
+  std::map<std::string, eval::RuntimeValue> values;
+  const auto& outputs = step_.graph->outputs();
+  if (std::ranges::all_of(outputs, [](const Value* each) { return each->type.is_tensor(); })) {
+    for (auto& [name, tensor] : run(inputs, state, random)) values.emplace(name, std::move(tensor));
+    return values;
+  }
+  check(inputs);
+  const eval::Environment environment = evaluated(inputs, state, random);
+  for (const auto& wanted : request_.outputs) {
+    values.emplace(wanted.name, environment.at(outputs[wanted.output]));
+  }
+  return values;
+}
+
+TensorMap Program::interpret(const TensorMap& inputs, const State& state,
+                             const eval::RandomKey& random) {
+  const eval::Environment environment = evaluated(inputs, state, random);
   const auto computed = [&](size_t output) -> const Tensor& {
-    return environment.at(step_.graph->outputs()[output]).tensor();
+    const Value* value = step_.graph->outputs()[output];
+    const eval::RuntimeValue& found = environment.at(value);
+    if (found.is_tensor()) return found.tensor();
+    throw Error(fmt::format("output '{}' is {}, not a tensor: Python's Trainer.infer gives it",
+                            value->name(), to_string(found.type())));
   };
   for (const auto& loss : request_.losses) {
     const Tensor& tensor = computed(loss.output);

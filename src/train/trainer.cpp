@@ -155,10 +155,19 @@ void Trainer::step(std::span<const TensorMap> micro_batches, std::span<const siz
   undo.dismiss();
 }
 
+Program& Trainer::inference() {
+  if (!inference_) inference_ = std::make_unique<Program>(graph_alone(model_, *model_.graph));
+  return *inference_;
+}
+
 TensorMap Trainer::infer(const TensorMap& inputs) {
   const Threads threads(threads_);
-  if (!inference_) inference_ = std::make_unique<Program>(graph_alone(model_, *model_.graph));
-  return inference_->run(inputs, state_, {.seed = options_.seed, .step = steps_});
+  return inference().run(inputs, state_, {.seed = options_.seed, .step = steps_});
+}
+
+std::map<std::string, eval::RuntimeValue> Trainer::infer_values(const TensorMap& inputs) {
+  const Threads threads(threads_);
+  return inference().run_values(inputs, state_, {.seed = options_.seed, .step = steps_});
 }
 
 void Trainer::initialize() {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "eval/runtime_value.h"
 #include "runtime/state.h"
 #include "train/metrics.h"
 
@@ -47,6 +49,8 @@ class Trainer {
 
   /// The inference graph's outputs. Never changes state.
   TensorMap infer(const TensorMap& inputs);
+  /// The same, where they may be sequences, maps and optional values too.
+  std::map<std::string, eval::RuntimeValue> infer_values(const TensorMap& inputs);
 
   /// Runs each info's initialization in order. Never done by itself: a checkpoint would be lost.
   void initialize();
@@ -84,6 +88,7 @@ class Trainer {
  private:
   struct Step;
   Step& step_of(size_t info);
+  Program& inference();
 
   Model model_;
   TrainerOptions options_;

@@ -1,0 +1,59 @@
+"""What a model gives beside tensors comes as Python's own: maps as dicts, sequences as lists, what is not there as None."""
+
+import numpy as np
+import pytest
+from program import onward_program
+
+import onward
+
+X = np.array([[0.25, 0.75], [0.5, 0.5]], np.float32)
+
+# Nodes, the type of what they give from x, and what that is.
+GIVEN = {
+    "maps by integers": ("y = ai.onnx.ml.ZipMap<classlabels_int64s = [7, 3]>(x)", "seq(map(int64, float))",
+                         [{7: 0.25, 3: 0.75}, {7: 0.5, 3: 0.5}]),
+    "maps by strings": ('y = ai.onnx.ml.ZipMap<classlabels_strings = ["b", "ä"]>(x)', "seq(map(string, float))",
+                        [{"b": 0.25, "ä": 0.75}, {"b": 0.5, "ä": 0.5}]),
+    "a sequence": ("z = Neg(x) y = SequenceConstruct(x, z)", "seq(float[2,2])", [X, -X]),
+    "an empty sequence": ("y = SequenceEmpty()", "seq(float[])", []),
+    "an optional tensor": ("z = Neg(x) y = Optional(z)", "optional(float[2,2])", -X),
+    "nothing": ("y = Optional<type = float[2]>()", "optional(float[2])", None),
+}
+
+
+def model_of(name):
+    nodes, kind, _ = GIVEN[name]
+    return onward.parse(f"""<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>
+        g (float[N,2] x) => ({kind} y, float[N,2] twice) {{ {nodes} twice = Add(x, x) }}""")
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_is_given(name):
+    wanted = GIVEN[name][2]
+    x = X.copy()
+    trainer = onward.Trainer(model_of(name))
+    for _ in range(2):
+        results = trainer.infer({"x": x})
+        x[:] = 9  # the results are their own
+        y = results["y"]
+        assert type(y) is type(wanted)
+        if isinstance(wanted, list):
+            assert len(y) == len(wanted)
+            assert all(np.array_equal(a, b) if isinstance(b, np.ndarray) else a == b for a, b in zip(y, wanted))
+        elif wanted is not None:
+            assert np.array_equal(y, wanted)
+        assert isinstance(results["twice"], np.ndarray) and np.array_equal(results["twice"], 2 * X)
+        x = X.copy()
+
+
+def test_values_of_maps_are_scalars():
+    [row, _] = onward.Trainer(model_of("maps by integers")).infer({"x": X})["y"]
+    assert all(type(key) is int and type(value) is np.float32 for key, value in row.items())
+
+
+def test_the_program_says_what_it_cannot_write(tmp_path):
+    model_of("maps by strings").save(tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", X)
+    done = onward_program("run", tmp_path / "m.onnx", "--input", f"x={tmp_path / 'x.npy'}")
+    assert done.returncode == 1
+    assert "output 'y' is seq(map(string, f32[])), not a tensor: Python's Trainer.infer gives it" in done.stderr
