@@ -49,7 +49,7 @@ test-fast: ci ## all but what is slow, on the optimized build
 test-release: ci ## all tests on the optimized build that need no other framework
 	$(TESTS) $(CTEST) --test-dir build/ci --label-exclude frameworks
 
-test-frameworks: ci ## the tests against PyTorch, Keras and JAX, which are installed in the cache (8 GB)
+test-frameworks: ci ## the tests against PyTorch, Keras, JAX and scikit-learn, which are installed in the cache (8 GB)
 	$(TESTS) $(CTEST) --test-dir build/ci --label-regex frameworks
 
 test-repository: ## the tests on the files themselves, which need no build

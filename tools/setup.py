@@ -15,7 +15,8 @@ is made under another name and renamed when it is whole: a kill in the middle co
     tools/setup.py KIND COMMAND ...    runs a command with cmake and ninja on its PATH, and those
                                        lines in its environment as ONWARD_NAME
     tools/setup.py torch COMMAND ...   runs a command with that framework's Python first on its PATH;
-    tools/setup.py tensorflow|jax ...  each is made when it is first asked for, and takes gigabytes
+    tools/setup.py tensorflow|jax|sklearn ...
+                                       each is made when it is first asked for; but for sklearn they take gigabytes
     tools/setup.py wheel ...           the same for the tools that make a wheel stand alone
     tools/setup.py mnist               prints the folder of MNIST's four files, for `mnist:FOLDER`
     tools/setup.py frameworks          makes all that the tests against other frameworks ask for later
@@ -76,6 +77,9 @@ ENVIRONMENTS = {
     "tensorflow": ["tensorflow-cpu==2.21.0", "keras==3.15.1", "h5py==3.14.0", "safetensors==0.8.0",
                    *TEST_TOOLS],
     "jax": ["jax==0.10.2", "jaxlib==0.10.2", "safetensors==0.8.0", *TEST_TOOLS],
+    # skl2onnx 1.20 lists True beside the numbers of an attribute, which protobuf takes up to its version 6.
+    "sklearn": ["scikit-learn==1.9.1", "skl2onnx==1.20.0", "onnxmltools==1.16.0", "lightgbm==4.7.0",
+                "protobuf==6.33.6", RUNTIME, *TEST_TOOLS],
     # The last release of ONNX Runtime's training, for the benchmarks, and what it imports.
     "ort-training": ["onnxruntime-training-cpu==1.19.2", "numpy==2.2.6", "onnx==1.16.2",
                      "torch==2.15.0", "cerberus==1.3.7", "h5py==3.14.0", "setuptools==80.9.0"],
@@ -285,7 +289,7 @@ def main():
         print(mnist())
         return
     if kind == "frameworks":
-        for name in ("torch", "tensorflow", "jax"):
+        for name in ("torch", "tensorflow", "jax", "sklearn"):
             python_environment(name, ENVIRONMENTS[name])
         mnist()
         return
