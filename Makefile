@@ -20,7 +20,7 @@ CTEST := env OMP_WAIT_POLICY=passive ctest --output-on-failure --no-tests=error 
 PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
-.PHONY: help demo bench test test-fast test-release test-frameworks test-repository test-asan test-fuzz \
+.PHONY: help demo bench bench-inference test test-fast test-release test-frameworks test-repository test-asan test-fuzz \
         test-differential fuzz-differential mutants coverage program python wheel dist $(PRESETS) format format-check tidy clean
 
 help:  ## this list
@@ -93,6 +93,13 @@ bench: release ## Onward, PyTorch and ONNX Runtime training side by side (a tabl
 	$(BUILD) cmake --build --preset release --target step_bench
 	bench/run.py --onward build/release/onward --step-bench build/release/step_bench \
 	  --torch "$$(tools/setup.py torch)" --ort "$$(tools/setup.py ort-training)" --json build/bench.json
+
+# The package of the release build in a folder of its own; the models, 250 MB, stay in the cache.
+bench-inference: ## Onward and ONNX Runtime side by side on real files (a table, and build/bench-inference.json)
+	$(TESTS) $(SHELL) -ec 'cmake --preset release -B build/release-python -DONWARD_PYTHON=ON && \
+	  cmake --build build/release-python -j $(JOBS) --target _core'
+	$(TESTS) sh -c 'exec "$$ONWARD_TEST_PYTHON" -B bench/inference.py --package build/release-python/python \
+	  --cache "$$(dirname "$$ONWARD_TOOLS")/inference-models" --json build/bench-inference.json'
 
 program: ## build the program, and print its path (and nothing else) on stdout
 	@$(MAKE) release TARGET=onward >&2
