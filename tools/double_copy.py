@@ -12,23 +12,58 @@ TYPE_ATTRIBUTES = ("to", "dtype", "output_datatype")
 def double_copy(model):
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    convert_graph(copy.graph)
+    versions = {opset.domain: opset.version for opset in copy.opset_import}
+    convert_graph(copy.graph, versions)
     for function in copy.functions:
-        for node in function.node:
-            convert_node(node)
+        convert_nodes(function.node, {opset.domain: opset.version for opset in function.opset_import})
     return copy
 
 
-def convert_graph(graph):
+def convert_graph(graph, versions):
     for tensor in graph.initializer:
         convert_tensor(tensor)
     for value in [*graph.input, *graph.output, *graph.value_info]:
         convert_type(value.type)
-    for node in graph.node:
-        convert_node(node)
+    convert_nodes(graph.node, versions)
 
 
-def convert_node(node):
+def convert_nodes(nodes, versions):
+    converted = []
+    for node in nodes:
+        convert_node(node, versions)
+        converted += between_casts(node, versions)
+    del nodes[:]
+    nodes.extend(converted)
+
+
+def between_casts(node, versions):
+    """A node, after casts to float of the operands that its operator does not take in double (Resize's scales, what is
+    quantized), and before casts to double of what it gives in float alone."""
+    schema = schema_of(node, versions)
+    before, after = [], []
+    if not schema:
+        return [node]
+    for values, formal, casts in ((node.input, schema.inputs, before), (node.output, schema.outputs, after)):
+        for i, name in enumerate(values):
+            types = formal[min(i, len(formal) - 1)].types
+            if not name or "tensor(float)" not in types or "tensor(double)" in types:
+                continue
+            values[i] = f"{name}__float_{i}_of_{node.output[0]}"
+            if casts is before:
+                before.append(onnx.helper.make_node("Cast", [name], [values[i]], to=TensorProto.FLOAT))
+            else:
+                after.append(onnx.helper.make_node("Cast", [values[i]], [name], to=TensorProto.DOUBLE))
+    return [*before, node, *after]
+
+
+def schema_of(node, versions):
+    try:
+        return onnx.defs.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def convert_node(node, versions):
     for attribute in node.attribute:
         if attribute.name in TYPE_ATTRIBUTES and attribute.i in FLOATS:
             attribute.i = TensorProto.DOUBLE
@@ -38,7 +73,7 @@ def convert_node(node):
         elif attribute.type == onnx.AttributeProto.TENSOR:
             convert_tensor(attribute.t)
         elif attribute.type == onnx.AttributeProto.GRAPH:
-            convert_graph(attribute.g)
+            convert_graph(attribute.g, versions)
     if node.op_type == "ConstantOfShape" and not node.attribute:
         zero = numpy_helper.from_array(np.zeros(1, np.float64))
         node.attribute.append(onnx.helper.make_attribute("value", zero))

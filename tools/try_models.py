@@ -33,16 +33,17 @@ def main():
     parser.add_argument("--torch", help="a Python with torch and safetensors")
     parser.add_argument("--json", type=pathlib.Path, help="also write the results here")
     parser.add_argument("--seconds", type=int, default=300, help="for one file")
-    parser.add_argument("--only", default="", help="files whose name has this in it")
+    parser.add_argument("--only", default="", help="files whose path has this in it")
     options = parser.parse_args()
-    files = sorted(file for file in options.folder.rglob("*.onnx") if options.only in file.name)
+    files = sorted(file for file in options.folder.rglob("*.onnx") if options.only in str(file.relative_to(options.folder)))
     if not files:
         sys.exit(f"no .onnx file in {options.folder}")
-    width = max(len(file.name) for file in files)
+    names = {file: str(file.relative_to(options.folder)) for file in files}
+    width = max(map(len, names.values()))
     results = {}
-    for file in files:
-        results[file.name] = found = one_in_a_process(file, options)
-        print(f"{file.name:{width}}  " + "  ".join(f"{column} {'ok' if found.get(column) == 'ok' else '--'}"
+    for file, name in names.items():
+        results[name] = found = one_in_a_process(file, options)
+        print(f"{name:{width}}  " + "  ".join(f"{column} {'ok' if found.get(column) == 'ok' else '--'}"
                                                    for column in COLUMNS if column in found), flush=True)
         for column in COLUMNS:
             if found.get(column, "ok") not in ("ok", "left out"):

@@ -1,6 +1,7 @@
 """One file of tools/try_models.py: prints [column, result] as JSON, a line for each part."""
 
 import json
+import multiprocessing
 import pathlib
 import subprocess
 import sys
@@ -51,8 +52,7 @@ class Parts:
         return f"{len(errors)} errors: {errors[0]}" if errors else "ok"
 
     def forward(self):
-        session = onnxruntime.InferenceSession(self.file, providers=["CPUExecutionProvider"])
-        self.inputs, self.expected = first_that_runs(session, self.random)
+        self.inputs, self.expected = first_that_runs(self.file)
         trainer = onward.Trainer(onward.load(self.file))
         given = trainer.infer(self.inputs)
         for name, wanted in self.expected.items():
@@ -70,7 +70,9 @@ class Parts:
                 self.trained = onward.prepare(self.model, loss="mse", output=name, optimizer="sgd", lr=1e-3,
                                               dropout=False)
                 self.output = name
-                self.label = (value + self.random.normal(0, 1, value.shape)).astype(value.dtype)
+                # As far away as the value is large: next to a loss that is larger by far, a gradient is lost in rounding.
+                scale = np.abs(value, dtype=np.float64).mean() or 1
+                self.label = (value + self.random.normal(0, scale, value.shape)).astype(value.dtype)
                 return "ok"
             except onward.Error as error:
                 reasons.append(str(error))
@@ -96,13 +98,15 @@ class Parts:
         label = batch[model.training[0].names["label"]]
         inputs = {name: batch[name] for name in self.inputs}
 
-        def loss(h):
+        def output(h):
             trainer.set_state({name: value + h * direction[name] for name, value in parameters.items()})
-            return float(np.mean((trainer.infer(inputs)[self.output] - label) ** 2))
+            return trainer.infer(inputs)[self.output]
 
         found = []
-        for h in (1e-6, 1e-7, 1e-5, 1e-8):  # a kink between the two points spoils one of them, not all
-            difference = (loss(h) - loss(-h)) / (2 * h)
+        for h in (1e-6, 1e-7, 1e-5, 1e-8, 1e-9):  # a kink between the two points spoils one of them, not all
+            more, less = output(h), output(-h)
+            # The difference of the two losses, without that of two large numbers.
+            difference = float(np.mean((more - less) * (more + less - 2 * label))) / (2 * h)
             error = abs(difference - along) / max(abs(difference), abs(along), 1e-12)
             if error < 1e-5:
                 return "ok"
@@ -163,18 +167,37 @@ np.savez(folder / "outputs.npz", **{f"o{i}": each.numpy() for i, each in enumera
 """
 
 
-def first_that_runs(session, random):
-    """Inputs, and what they give, in the first sizes that ONNX Runtime takes."""
-    names = [output.name for output in session.get_outputs()]
-    reason = None
+def first_that_runs(file):
+    """Inputs, and what they give, in the first sizes that ONNX Runtime takes. It runs in processes of its own, since
+    there are sizes that it dies of."""
+    context, reason = multiprocessing.get_context("fork"), None
     for sizes in OPEN_SIZES:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=run_with, args=(theirs, file, sizes))
+        process.start()
+        theirs.close()
+        try:
+            found = ours.recv()
+        except EOFError:
+            found = "it dies"
+        process.join()
+        if not isinstance(found, str):
+            return found
+        reason = reason or found
+    raise ValueError(f"ONNX Runtime takes none of the sizes tried: {reason}")
+
+
+def run_with(pipe, file, sizes):
+    """Sends inputs and outputs, or what goes wrong."""
+    try:
+        session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+        random = np.random.default_rng(0)
         inputs = {given.name: random_array(given, sizes[:2] if i == 0 else (sizes[0], sizes[2]), random)
                   for i, given in enumerate(session.get_inputs())}
-        try:
-            return inputs, dict(zip(names, session.run(names, inputs)))
-        except Exception as error:  # its exceptions have no common type
-            reason = reason or error
-    raise ValueError(f"ONNX Runtime takes none of the sizes tried: {reason}")
+        names = [output.name for output in session.get_outputs()]
+        pipe.send((inputs, dict(zip(names, session.run(names, inputs)))))
+    except Exception as error:  # its exceptions have no common type
+        pipe.send(f"{type(error).__name__}: {error}")
 
 
 def random_array(given, sizes, random):
