@@ -249,7 +249,7 @@ std::vector<std::string> ModelClasses::held_modules(const Scope& scope,
     if (owner_of(path) == scope.path) containers.add(path.substr(skipped), constructor);
   };
   const auto add_layer = [&](const Layer& layer) {
-    if (!layer.padding.empty()) add(layer.path + "_padding", layer.padding);
+    if (!layer.padding.empty()) add(layer.padding_path, layer.padding);
     add(layer.path, layer.constructor);
   };
   // In the order in which they are called; what is not called comes last.

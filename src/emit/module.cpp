@@ -13,6 +13,14 @@
 namespace onward::emit {
 namespace {
 
+/// Where the module lies that pads for a layer: "conv1_padding", and "convs.padding_1" for
+/// "convs.1", since a number and more is no name.
+std::string padding_path(const std::string& path) {
+  const size_t last = path.rfind('.') + 1;
+  if (!is_number(std::string_view(path).substr(last))) return path + "_padding";
+  return path.substr(0, last) + "padding_" + path.substr(last);
+}
+
 /// What a layer is called: by its weight ("conv1" of "conv1.weight"), by its node, or by its kind.
 std::string wanted_path(const Pattern& pattern, size_t number) {
   static constexpr std::string_view kEndings[] = {"weight", "kernel",     "gamma",
@@ -181,7 +189,7 @@ void Module::add_layer(const Pattern& pattern) {
     layer.padding.clear();
     layer.pads_in_call = true;
   }
-  if (!layer.padding.empty()) paths_.take(layer.path + "_padding");
+  if (!layer.padding.empty()) layer.padding_path = paths_.take(padding_path(layer.path));
   for (const LayerTensor& tensor : layer.tensors) {
     const std::string inside = fmt::format("{}.{}", layer.path, tensor.attribute);
     context_.held[tensor.value] = {
@@ -294,7 +302,7 @@ void Module::find_lists() {
   };
   for (const Layer& layer : layers_) {
     add(layer.path);
-    if (!layer.padding.empty()) add(layer.path + "_padding");
+    if (!layer.padding.empty()) add(layer.padding_path);
   }
   for (const Value* value : graph_.initializers()) {
     if (!context_.held.contains(value)) add(parent_path(placed(value->name())));
@@ -415,7 +423,7 @@ void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body)
   }
   std::string x = body.tensor(pattern.input, form);
   if (!layer.padding.empty()) {
-    x = fmt::format("{}({})", body.attribute(layer.path + "_padding"), x);
+    x = fmt::format("{}({})", body.attribute(layer.padding_path), x);
   } else if (pattern.kind == Pattern::Kind::conv) {
     const auto& dims = pattern.weight->tensor()->dims();
     const WindowFacts window = window_facts(*pattern.node, {dims.begin() + 2, dims.end()});

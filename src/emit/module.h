@@ -49,6 +49,7 @@ struct Layer {
   std::string constructor;  // "nn.Conv2d(1, 16, 3)"
   std::vector<LayerTensor> tensors = {};
   std::string padding = {};          // the constructor of a layer that pads first
+  std::string padding_path = {};     // "conv1_padding", beside "conv1"
   bool pads_itself = false;          // also where pads are only known at run time
   bool pads_in_call = false;         // what it reads is padded by a function
   std::string build_shape = {};      // Keras: what to build it for
