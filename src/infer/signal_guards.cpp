@@ -101,13 +101,18 @@ bool counts_frames_exactly(int64_t room, int64_t step) {
 std::optional<Refusal> guard_stft(const Operands& o) {
   const Node& node = o.node();
   if (auto refusal = check_flag(node, "onesided")) return refusal;
-  if (auto refusal = check_rank(o, 0, "signal", 3)) return refusal;
-  if (auto refusal = check_parts(o, "signal")) return refusal;
+  const auto rank = o.rank(0);
+  if (rank && *rank != 2 && *rank != 3) {  // real numbers may be without their one part
+    return refused_operand(o, 0, "signal", fmt::format("it has rank {}, not 3", *rank));
+  }
+  if (rank != 2) {
+    if (auto refusal = check_parts(o, "signal")) return refusal;
+  }
   if (auto refusal = check_scalar_size(o, 1, "frame_step", 1)) return refusal;
   if (auto refusal = check_rank(o, 2, "window", 1)) return refusal;
   if (auto refusal = check_scalar_size(o, 3, "frame_length", 1)) return refusal;
   if (!o.has(2) && !o.has(3)) return Refusal{"arity", "", "it has neither a window nor a length"};
-  if (node.int_or("onesided", 1) == 1 && o.dim(0, 2) == 2) {
+  if (node.int_or("onesided", 1) == 1 && rank == 3 && o.dim(0, 2) == 2) {
     return refused_operand(o, 0, "signal", "a one-sided transform takes real numbers alone");
   }
   const auto window = o.has(2) ? o.dim(2, 0) : std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <numbers>
 
+#include "ir/rewrite.h"
 #include "ops/families.h"
 
 namespace onward {
@@ -155,10 +156,24 @@ Grads dft_vjp(const VjpContext& c) {
   return {fitted(t, dx)};
 }
 
+/// The signal as [batch, time, parts]. The standard asks for that form; real numbers come as [batch,
+/// time] too, in files of those who go by what runtimes take.
+Expr with_parts(Expr signal, const Value& value) {
+  Builder& b = signal.builder();
+  const auto known = rank(&value);
+  if (known) return *known == 2 ? unsqueeze(signal, b.integers({2})) : signal;
+  const auto part = [&](Expr dims, int64_t from, int64_t to) {
+    return slice(dims, b.integers({from}), b.integers({to}), b.integers({0}));
+  };
+  const Expr shape = shape_of(signal), one = b.integers({1});
+  const Expr parts = part(concat({shape, one}, 0), 2, 3);
+  return reshape(signal, concat({part(shape, 0, 2), parts}, 0));
+}
+
 /// Frames of the signal [batch, time, parts], times the window.
 std::vector<Expr> stft_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
-  const Expr x = c.input(0), one = b.integers({1});
+  const Expr x = with_parts(c.input(0), *c.node().input(0)), one = b.integers({1});
   const auto number = [&](size_t input) { return cast(reshape(c.input(input), one), DType::i64); };
   const Expr step = number(1), length = c.has_input(3) ? number(3) : shape_of(c.input(2));
   const Expr count = (dim_of(x, 1) - length) / step + one;

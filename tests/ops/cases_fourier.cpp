@@ -41,6 +41,12 @@ const Case kCases[] = {
      {f64("x", {2, 3, 4, 2}), i64("n", {}, {5}), i64("a", {}, {-3})}},
 
     {"STFT", scalar("s", 3) + "y = STFT(x, s, w)", {f64("x", {2, 14, 1}), f64("w", {5})}},
+    {"STFT of real numbers without parts",
+     scalar("s", 3) + "y = STFT(x, s, w)",
+     {f64("x", {2, 14}), f64("w", {5})}},
+    {"STFT of both sides of real numbers without parts",
+     scalar("s", 2) + "y = STFT<onesided = 0>(x, s, w)",
+     {f64("x", {2, 9}), f64("w", {4})}},
     {"STFT of a length",
      scalar("s", 2) + scalar("n", 4) + "y = STFT(x, s, , n)",
      {f64("x", {2, 9, 1})}},
