@@ -60,23 +60,36 @@ void keep_quantization_of_infinity(Rewrite& rewrite) {
   refuse_changed_infinity(zero->type.dtype, saturates);
 }
 
-// A scale with one dimension for a vector was one scale for all of it; since opset 21 it is one for
-// each element along `axis`.
-void refuse_scale_of_vector(Rewrite& rewrite) {
-  const Value* x = rewrite.node().input(0);
-  const Value* scale = rewrite.node().input(1);
+// A scale with one dimension for a vector was one scale for all of it, or one for each element along
+// `axis`; since opset 21 it is the latter alone.
+void settle_scale_of_vector(Rewrite& rewrite) {
+  Node& node = rewrite.node();
+  const Value *x = node.input(0), *scale = node.input(1);
   const auto rank_x = rank(x);
   if (rank(scale) == 0 || (rank_x && *rank_x != 1)) return;
-  throw Error(fmt::format("what a scale {} means for '{}' {} has changed since",
-                          to_string(scale->type), x->name(), to_string(x->type)));
+  const auto size = [](const Value* value) {
+    return rank(value) == 1 ? (*value->type.shape)[0].value : std::nullopt;
+  };
+  const int64_t axis = node.int_or("axis", 1);
+  if (rank_x && size(x) && size(x) == size(scale) && (axis == 0 || axis == -1)) return;
+  if (!rank_x || size(scale) != 1) {
+    throw Error(fmt::format("what a scale {} means for '{}' {} has changed since",
+                            to_string(scale->type), x->name(), to_string(x->type)));
+  }
+  for (const size_t input : {1U, 2U}) {
+    if (!node.input(input)) continue;
+    Value* no_dims = rewrite.constant(std::vector<int64_t>{}, "no_dims");
+    const char* role = input == 1 ? "scale" : "zero_point";
+    node.set_input(input, rewrite.add("Reshape", {node.input(input), no_dims}, role));
+  }
 }
 
 constexpr LiftStep kConversionSteps[] = {
     {"Cast", 1, 6, turn_type_name_into_number},
     {"Cast", 23, 24, keep_cast_of_infinity},
     {"CastLike", 23, 24, keep_cast_like_of_infinity, true},
-    {"DequantizeLinear", 19, 21, refuse_scale_of_vector, true},
-    {"QuantizeLinear", 19, 21, refuse_scale_of_vector, true},
+    {"DequantizeLinear", 19, 21, settle_scale_of_vector, true},
+    {"QuantizeLinear", 19, 21, settle_scale_of_vector, true},
     {"QuantizeLinear", 23, 24, keep_quantization_of_infinity, true},
 };
 

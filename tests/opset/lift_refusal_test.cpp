@@ -79,8 +79,13 @@ constexpr RefusalCase kRefusals[] = {
      "Dropout of opset 10 cannot be upgraded: what its mask 'mask' holds is not defined"},
     {"fractional p", 1, "(float[1,1,4] x) => (y)", "y = GlobalLpPool<p = 2.5>(x)",
      "GlobalLpPool of opset 1 cannot be upgraded: p is 2.5, which is not an integer"},
-    {"scale of a vector", 19, "(uint8[N] x, float[1] s) => (y)", "y = DequantizeLinear(x, s)",
-     "DequantizeLinear of opset 19 cannot be upgraded: what a scale f32[1] means for 'x' u8[N] has "
+    {"scales of a vector of unknown size", 19, "(uint8[N] x, float[2] s) => (y)",
+     "y = DequantizeLinear<axis = 0>(x, s)",
+     "DequantizeLinear of opset 19 cannot be upgraded: what a scale f32[2] means for 'x' u8[N] has "
+     "changed since"},
+    {"scales along an axis that a vector does not have", 19, "(uint8[2] x, float[2] s) => (y)",
+     "y = DequantizeLinear(x, s)",
+     "DequantizeLinear of opset 19 cannot be upgraded: what a scale f32[2] means for 'x' u8[2] has "
      "changed since"},
     {"Scan of more than there is", 8, "(float[1,4] x) => (y)",
      "y = Scan<num_scan_inputs = 2, body = b (float e) => (float s) { s = Neg(e) }>(\"\", x)",

@@ -299,6 +299,20 @@ constexpr LiftCase kCases[] = {
     {"Resize by lines", 10, "(float[4] x, float[1] s) => (y)",
      "y = Resize<mode = \"linear\">(x, s)",
      R"(y = Resize<mode = "linear", coordinate_transformation_mode = "asymmetric">(x, "", s))"},
+    {"DequantizeLinear of a vector by one scale", 13,
+     "(uint8[4] x, float[1] s, uint8[1] z) => (y)", "y = DequantizeLinear(x, s, z)",
+     R"(y_no_dims = Constant<value = int64[0] {}>()
+        y_scale = Reshape(s, y_no_dims)
+        y_no_dims_2 = Constant<value = int64[0] {}>()
+        y_zero_point = Reshape(z, y_no_dims_2)
+        y = DequantizeLinear(x, y_scale, y_zero_point))"},
+    {"DequantizeLinear of a vector by scales", 13, "(int32[4] x, float[4] s) => (y)",
+     "y = DequantizeLinear<axis = 0>(x, s)", "y = DequantizeLinear<axis = 0>(x, s)"},
+    {"QuantizeLinear of a vector by one scale", 13, "(float[4] x, float[1] s) => (y)",
+     "y = QuantizeLinear(x, s)",
+     R"(y_no_dims = Constant<value = int64[0] {}>()
+        y_scale = Reshape(s, y_no_dims)
+        y = QuantizeLinear(x, y_scale))"},
     {"Upsample of images", 1, "(float[1,1,4,4] x) => (y)",
      "y = Upsample<mode = \"bilinear\", height_scale = 2.0, width_scale = 3.0>(x)",
      R"(y_scales = Constant<value = float[4] {1, 1, 2, 3}>()
