@@ -111,6 +111,13 @@ bool truth_of(const Tensor& tensor) {
   return tensor.integer(0) != 0;
 }
 
+/// Iteration and condition are scalars. Some files declare vectors of one in the body, and then its
+/// nodes rely on that: it is given what it asks for.
+Tensor as_declared(const Tensor& scalar, const Value& input) {
+  const bool is_vector = input.type.shape && input.type.shape->size() == 1;
+  return is_vector ? scalar.reshaped({1}) : scalar;
+}
+
 // Without a condition at the beginning, the standard does not end the loop by those of the body.
 Values loop(const ValueContext& c) {
   constexpr size_t kFirstState = 2;  // behind the trip count and the condition
@@ -120,8 +127,9 @@ Values loop(const ValueContext& c) {
   const int64_t trips = c.has(0) ? c.integer(0) : std::numeric_limits<int64_t>::max();
   bool condition = !c.has(1) || c.integer(1) != 0;
   Values carried;
-  std::vector<Type> types = {Type::tensor(DType::i64, Shape{}),
-                             Type::tensor(DType::boolean, Shape{})};
+  std::vector<Type> types = {
+      as_declared(Tensor::scalar<int64_t>(0), *body.inputs()[0]).type(),
+      as_declared(truth(condition), *body.inputs()[1]).type()};
   for (size_t i = 0; i < states; ++i) {
     carried.push_back(c.input(kFirstState + i));
     types.push_back(carried.back().type());
@@ -131,7 +139,8 @@ Values loop(const ValueContext& c) {
     scans.emplace_back(*body.outputs()[i], 0, false);
   }
   for (int64_t trip = 0; trip < trips && (condition || !c.has(1)); ++trip) {
-    Values arguments = {Tensor::scalar<int64_t>(trip), truth(condition)};
+    Values arguments = {as_declared(Tensor::scalar<int64_t>(trip), *body.inputs()[0]),
+                        as_declared(truth(condition), *body.inputs()[1])};
     std::ranges::move(carried, std::back_inserter(arguments));
     Values results = c.run(body, std::move(arguments), trip);
     condition = truth_of(results.at(0).tensor());
