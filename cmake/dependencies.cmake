@@ -59,6 +59,29 @@ set_target_properties(onward_re2 PROPERTIES
   INTERFACE_LINK_LIBRARIES Threads::Threads)
 set_property(SOURCE src/infer/regex.cpp PROPERTY INCLUDE_DIRECTORIES ${ONWARD_RE2}/include)
 
+# Behind src/image, whose files alone see the headers. Debian's archives of libjpeg and libpng fit no shared library, so
+# that they are linked as shared ones.
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_library(webp NAMES libwebp.a REQUIRED)
+find_path(webp_headers webp/decode.h REQUIRED)
+add_library(onward_webp STATIC IMPORTED)
+set_target_properties(onward_webp PROPERTIES
+  IMPORTED_LOCATION ${webp}
+  INTERFACE_INCLUDE_DIRECTORIES ${webp_headers}
+  INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
+# Loaded at run time, where an image asks for them: only their headers are needed, and not even those.
+find_package(TIFF 4.5 QUIET)
+if(TIFF_FOUND)
+  set_property(SOURCE src/image/tiff.cpp PROPERTY COMPILE_DEFINITIONS ONWARD_HAS_LIBTIFF=1)
+  set_property(SOURCE src/image/tiff.cpp PROPERTY INCLUDE_DIRECTORIES ${TIFF_INCLUDE_DIR})
+endif()
+find_path(openjpeg_headers openjpeg.h PATH_SUFFIXES openjpeg-2.5)
+if(openjpeg_headers)
+  set_property(SOURCE src/image/jpeg2000.cpp PROPERTY COMPILE_DEFINITIONS ONWARD_HAS_OPENJPEG=1)
+  set_property(SOURCE src/image/jpeg2000.cpp PROPERTY INCLUDE_DIRECTORIES ${openjpeg_headers})
+endif()
+
 add_library(onward_fmt STATIC cmake/third_party/fmt.cpp)
 target_include_directories(onward_fmt SYSTEM
   PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -10,6 +10,9 @@ rm -rf "$tree"
 cmake --install "$build" --prefix "$tree" --component onward --strip > /dev/null
 strip --strip-unneeded "$tree/lib/libdnnl.so.3"
 cp --dereference "$(c++ -print-file-name=libgomp.so.1)" "$tree/lib/libgomp.so.1"
+for library in $(readelf -d "$tree"/lib/libonward.so.*.*.* | sed -nE 's/.*NEEDED.*\[(lib(jpeg|png16)\.so\.[0-9]+)\]/\1/p'); do
+  cp --dereference "$(c++ -print-file-name="$library")" "$tree/lib/$library"
+done
 cp LICENSE CHANGELOG.md README.md "$tree"
 tools/notices.py "$tree/NOTICES"
 mkdir "$tree/examples"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs each fuzz target of a build folder: tools/fuzz.sh BUILD_FOLDER SECONDS
-# It starts from the small models inside the onnx package, our examples, arrays and tests/fuzz/seeds. A finding fails
+# It starts from the small models inside the onnx package, our examples, arrays, images and tests/fuzz/seeds. A finding fails
 # the run and stays in BUILD_FOLDER/fuzz; add it to tests/fuzz/seeds with the fix.
 set -euo pipefail
 build=$1
@@ -21,6 +21,7 @@ for name, array in arrays.items():
 END
 "$build/onward" example --all -o "$seeds" > /dev/null
 if [ -d tests/fuzz/seeds ]; then cp tests/fuzz/seeds/* "$seeds"; fi
+cp tests/image/files/* "$seeds"
 
 # Side by side; each prints when it is done, the whole story where it found something.
 declare -A runs

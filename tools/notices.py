@@ -14,6 +14,9 @@ DEBIAN = {  # the package that has the text: what is inside
     "libfmt-dev": "{fmt}",
     "nlohmann-json3-dev": "JSON for Modern C++",
     "libcli11-dev": "CLI11, in the program",
+    "libjpeg62-turbo-dev": "libjpeg-turbo",
+    "libpng-dev": "libpng",
+    "libwebp-dev": "libwebp",
     "zlib1g-dev": "zlib",
     "libgomp1": "libgomp and the standard library of GCC",
 }

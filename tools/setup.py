@@ -43,12 +43,20 @@ BUILD_PACKAGES = {  # Debian package: a file that shows that it is there
     "libblis-openmp-dev": f"/usr/lib/{platform.machine()}-linux-gnu/blis-openmp/libblis.a",
     "libcli11-dev": "/usr/include/CLI/CLI.hpp",
     "libfmt-dev": "/usr/include/fmt/format.h",
+    "libjpeg62-turbo-dev": "/usr/include/jpeglib.h",
+    "libpng-dev": "/usr/include/png.h",
+    "libwebp-dev": "/usr/include/webp/decode.h",
     "nlohmann-json3-dev": "/usr/include/nlohmann/json.hpp",
     "protobuf-compiler": "/usr/bin/protoc",
     "python3-venv": "/usr/share/doc/python3-venv",
     "zlib1g-dev": "/usr/include/zlib.h",
 }
-PYTHON_PACKAGES = {"python3-dev": "/usr/share/doc/python3-dev"}  # for the module of Debian's own Python
+PYTHON_PACKAGES = {
+    "python3-dev": "/usr/share/doc/python3-dev",  # for the module of Debian's own Python
+    # The headers of libraries that are loaded where an image asks for them: a build without them does without those formats.
+    "libopenjp2-7-dev": "/usr/include/openjpeg-2.5/openjpeg.h",
+    "libtiff-dev": f"/usr/include/{platform.machine()}-linux-gnu/tiffio.h",
+}
 TEST_PACKAGES = {
     # clang 14, the default one, fails on much of C++20.
     "clang-19": "/usr/bin/clang++-19",
@@ -69,6 +77,7 @@ TEST_TOOLS = ["numpy==2.4.6", "onnx==1.23.2", "pytest==9.2.0"]
 RUNTIME = "onnxruntime==1.31.1"  # what lowered files are run by
 LINT = ["ruff==0.17.5", "mypy==2.4.1"]
 PRECISE = "mpmath==1.4.1"  # what elementwise functions are compared with
+IMAGES = "pillow==13.0.0"  # what decoded images are compared with; ONNX's own tests of them need it too
 # What the tests against other frameworks run in, and tools that are seldom needed. torch's wheel can't be imported
 # without the CUDA libraries that it brings along (its main library is linked to them), processor or not.
 ENVIRONMENTS = {
@@ -301,7 +310,7 @@ def main():
     if not (LOOKS and "onednn" in command):  # a configure names what it has found itself
         made["ONEDNN"] = onednn(tools)
     if kind == "tests":
-        made["TEST_PYTHON"] = python_environment("tests", [*TEST_TOOLS, RUNTIME, PRECISE, TIDY, *LINT]) / "bin/python"
+        made["TEST_PYTHON"] = python_environment("tests", [*TEST_TOOLS, RUNTIME, PRECISE, IMAGES, TIDY, *LINT]) / "bin/python"
     if MISSING:
         lines = "".join(f"\n  {each}" for each in MISSING)
         sys.exit(f"missing:{lines}\nTo install and build all of it: tools/setup.py {kind}")

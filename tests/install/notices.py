@@ -2,7 +2,8 @@
 
 import re
 
-PARTS = ["ONNX", "oneDNN", "nanobind", "protobuf", "RE2", "BLIS", "{fmt}", "JSON for Modern C++", "CLI11", "zlib", "libgomp"]
+PARTS = ["ONNX", "oneDNN", "nanobind", "protobuf", "RE2", "BLIS", "{fmt}", "JSON for Modern C++", "CLI11", "libjpeg-turbo", "libpng", "libwebp", "zlib",
+         "libgomp"]
 
 
 def require_all_parts(notices):

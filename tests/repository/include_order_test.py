@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A folder may include from its own level's folder, never from a neighbour, and from all levels above.
 LEVELS = [
     ["ir"],
-    ["proto"],
+    ["proto", "image"],
     ["infer", "text"],
     ["opset"],
     ["format"],
@@ -25,7 +25,7 @@ LEVELS = [
 LEVEL = {folder: level for level, folders in enumerate(LEVELS) for folder in folders}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
-HIDDEN_FROM_USERS = re.compile(r"^(google/protobuf|onnx/|oneapi|dnnl|blis|cblas|omp|fmt|nlohmann)\b")
+HIDDEN_FROM_USERS = re.compile(r"^(google/protobuf|onnx/|oneapi|dnnl|blis|cblas|omp|fmt|nlohmann|jpeglib|png|webp|tiffio|openjpeg)\b")
 
 
 def problems(root):
