@@ -14,6 +14,7 @@ namespace {
 
 constexpr Cell kNoCaseYet = {"", "no case of the tests covers it yet"};
 constexpr Cell kControlFlow = {"", "control flow is not exported yet"};
+constexpr Cell kFiles = {"", "networks of frameworks have no files as tensors"};
 constexpr Cell kTexts = {"", "networks of frameworks have no tensors of strings"};
 constexpr Cell kNoTensors = {"", "values that are no tensors are not exported yet"};
 
@@ -21,6 +22,7 @@ constexpr CallRow kCallsOfNone[] = {
     {"ConcatFromSequence", kNoTensors},
     {"GRU", kControlFlow},
     {"If", kControlFlow},
+    {"ImageDecoder", kFiles},
     {"LSTM", kControlFlow},
     {"Loop", kControlFlow},
     {"Optional", kNoTensors},

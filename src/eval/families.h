@@ -31,5 +31,6 @@ std::span<const KernelDef> scatter_kernels();
 std::span<const KernelDef> selection_kernels();
 std::span<const KernelDef> fourier_kernels();
 std::span<const KernelDef> text_kernels();
+std::span<const KernelDef> image_kernels();
 
 }  // namespace onward::eval

@@ -31,7 +31,7 @@ std::span<const KernelDef> kernels() {
           matrix_kernels(),      quantization_kernels(),  ml_lookup_kernels(),
           ml_map_kernels(),      ml_tree_kernels(),       resize_kernels(),
           scatter_kernels(),     selection_kernels(),     text_kernels(),
-          fourier_kernels()}) {
+          fourier_kernels(),     image_kernels()}) {
       for (const KernelDef& def : family) add(list, def);
     }
     return list;

@@ -342,6 +342,14 @@ std::optional<Refusal> guard_max_unpool(const Operands& o) {
 
 std::optional<Refusal> guard_power(const Operands& o) { return check_at_least_one(o.node(), "p"); }
 
+/// The bytes of a file, of which each kernel reads as many as there are.
+std::optional<Refusal> guard_image_decoder(const Operands& o) {
+  if (auto refusal = check_word(o.node(), "pixel_format", {"RGB", "BGR", "Grayscale"})) {
+    return refusal;
+  }
+  return check_rank(o, 0, "encoded_stream", 1);
+}
+
 struct ImageGuard {
   std::string_view op;
   std::optional<Refusal> (*check)(const Operands&);
@@ -354,6 +362,7 @@ constexpr ImageGuard kImageGuards[] = {
     {"GatherND", guard_gather_nd},
     {"GlobalLpPool", guard_power},
     {"GlobalMaxPool", guard_global_max_pool},
+    {"ImageDecoder", guard_image_decoder},
     {"LpPool", guard_power},
     {"MaxUnpool", guard_max_unpool},
     {"NonMaxSuppression", guard_boxes},

@@ -1,4 +1,5 @@
-// Operators that rearrange, cut and unpool images; all of them are said in plainer ones.
+// Operators that decode, rearrange, cut and unpool images; all but the first are said in plainer
+// ones.
 
 #include <numeric>
 
@@ -125,6 +126,7 @@ const OpDef kImageOps[] = {
      .expansion = center_crop_pad_expansion,
      .inputs = {In::data, In::shape}},
     {.name = "DepthToSpace", .expansion = depth_to_space_expansion, .traits = kMovesData},
+    {.name = "ImageDecoder", .no_gradient = "its result is integers"},
     {.name = "MaxUnpool",
      .vjp = max_unpool_vjp,
      .expansion = max_unpool_expansion,

@@ -17,6 +17,7 @@ NOT_DRAWN = {
                      "SplitToSequence"], "the generator's values are tensors"),
     **dict.fromkeys(["RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"],
                     "the generator's tensors hold numbers; tests/python/text_test.py has texts"),
+    "ImageDecoder": "other bytes than files' are refused; tests/python/image_decoder_test.py has files",
     **dict.fromkeys(["Bernoulli", "Multinomial"],
                     "each runtime chooses otherwise; tests/python/text_test.py counts what is chosen"),
     **dict.fromkeys(["GRU", "LSTM", "RNN"], "they expand to Scan; the cases of the tests have all attributes"),

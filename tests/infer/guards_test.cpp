@@ -79,6 +79,9 @@ const GuardCase kCases[] = {
      "min_gram_length = 1, mode = \"TF\", ngram_counts = [0], pool_int64s = [1],\n"
      "ngram_indexes = [9223372036854775807]>(x) }",
      "attribute", "attribute 'ngram_indexes' holds 9223372036854775807, which is out of range"},
+    {"an image in other channels", 20,
+     "g (uint8[N] x) => (y) { y = ImageDecoder<pixel_format = \"RGBA\">(x) }", "attribute",
+     "attribute 'pixel_format' is 'RGBA', but must be one of RGB, BGR, Grayscale"},
     {"no pattern", 20, "g (string[2] x) => (y) { y = RegexFullMatch(x) }", "attribute",
      "attribute 'pattern' is missing"},
     {"a pattern that does not end", 20,

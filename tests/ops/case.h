@@ -88,9 +88,9 @@ std::vector<Case> all_cases();
 /// no framework has them.
 std::span<const Case> ml_cases();
 
-/// Operators that have no case, since the inputs of cases are numbers: tests/python/text_test.py
-/// has theirs.
-bool is_on_strings(std::string_view op);
+/// Operators that have no case, since the inputs of cases are any numbers:
+/// tests/python/text_test.py and image_decoder_test.py have texts and files.
+bool is_tested_elsewhere(std::string_view op);
 
 /// Operators that only rules and other cases' shapes use, and floats that the shapes of results
 /// depend on. They are not among all cases, since frameworks are not asked for them.

@@ -20,7 +20,7 @@ std::vector<std::string_view> operators() {
   std::vector<std::string_view> names;
   for (const OpDef& definition : op_defs()) {
     const bool is_written = definition.domain.empty() && definition.missing.empty();
-    if (is_written && !is_on_strings(definition.name)) names.push_back(definition.name);
+    if (is_written && !is_tested_elsewhere(definition.name)) names.push_back(definition.name);
   }
   return names;
 }
