@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "emit/arrangement.h"
 #include "emit/dialect.h"
 #include "emit/known.h"
 #include "emit/lines.h"
@@ -21,6 +22,12 @@ namespace onward::emit {
 /// for images work. Torch's source has the model's order everywhere.
 enum class Form : uint8_t { plain, channels_last };
 
+/// One of several tensors that hold an initializer.
+struct HeldPart {
+  std::string key, path;
+  Arrangement arrangement;
+};
+
 /// How the source holds an initializer.
 struct HeldTensor {
   const Value* value = nullptr;
@@ -31,6 +38,7 @@ struct HeldTensor {
   std::vector<int64_t> permutation;
   std::vector<int64_t> dims;  // there
   bool trained = false;
+  std::vector<HeldPart> parts = {};  // where several tensors hold it, which nothing else reads
 };
 
 using HeldTensors = std::unordered_map<const Value*, HeldTensor>;

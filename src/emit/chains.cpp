@@ -36,8 +36,8 @@ std::string Chains::called_path(const Scope& scope, const ScopeItem& item) const
     return is_plain ? (*inside)->path : "";
   }
   const Layer* layer = module_.layer_of(*std::get<const Node*>(item));
-  const bool is_plain = layer && layer->padding.empty() && !layer->pads_in_call &&
-                        layer->options.empty() && layer->picked.empty() &&
+  const bool is_plain = layer && !layer->gives_several && layer->padding.empty() &&
+                        !layer->pads_in_call && layer->options.empty() && layer->picked.empty() &&
                         Forms::fits(*layer, reads[0], form);
   return is_plain ? layer->path : "";
 }

@@ -106,6 +106,8 @@ struct Dialect {
   /// A layer for a pattern; its path is left open. Throws Error where the framework has none. Null
   /// where there are no layers.
   Layer (*layer)(const Pattern&, const TrainingFacts&, SourceContext&) = nullptr;
+  /// Writes the call of a recurrent layer.
+  void (*recurrent)(const Pattern&, const Layer&, Body&) = nullptr;
   /// A layer for what a node does without weights, "nn.ReLU()", where it is a module of that kind
   /// of torch's, or of any for an empty one; else nothing.
   std::optional<Layer> (*plain_layer)(const Node&, std::string_view kind, SourceContext&) = nullptr;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "emit/calls.h"
 #include "emit/coverage.h"
@@ -61,18 +62,44 @@ struct TensorFile {
   void add(const std::string& name, const std::string& key, const Tensor& tensor,
            const std::vector<int64_t>& permutation) {
     tensors.emplace_back(key, permuted(tensor, permutation));
-    OrderedJson entry;
-    entry["tensor"] = name;
-    entry["key"] = key;
-    entry["dtype"] = onward::name(tensor.dtype());
-    entry["shape"] = tensors.back().second.dims();
-    if (!permutation.empty()) entry["permutation"] = permutation;
-    map.push_back(std::move(entry));
+    add_entry(name);
+    if (!permutation.empty()) map.back()["permutation"] = permutation;
+  }
+  void add_part(const std::string& name, const std::string& key, const Tensor& tensor,
+                const Arrangement& arrangement) {
+    tensors.emplace_back(key, arranged(tensor, arrangement));
+    add_entry(name);
+    map.back()["axis"] = arrangement.axis;
+    for (const Block& block : arrangement.blocks) {
+      map.back()["blocks"].push_back({{"begin", block.begin},
+                                      {"count", block.count},
+                                      {"offset", block.offset},
+                                      {"strides", block.strides}});
+    }
+  }
+  /// For a tensor of the model as the source holds it; `ending` is that of its keys.
+  void add_held(const std::string& name, const HeldTensor& held, const Tensor& tensor,
+                const std::string& ending = "") {
+    if (held.parts.empty()) add(name, held.key + ending, tensor, held.permutation);
+    for (const HeldPart& part : held.parts) {
+      add_part(name, part.key + ending, tensor, part.arrangement);
+    }
   }
   /// A constant that the model computes, or a counter of a layer.
   void add_own(const std::string& key, const Tensor& tensor) {
     tensors.emplace_back(key, tensor);
     own.push_back(key);
+  }
+
+ private:
+  void add_entry(const std::string& name) {
+    const auto& [key, tensor] = tensors.back();
+    OrderedJson entry;
+    entry["tensor"] = name;
+    entry["key"] = key;
+    entry["dtype"] = onward::name(tensor.dtype());
+    entry["shape"] = tensor.dims();
+    map.push_back(std::move(entry));
   }
 };
 
@@ -81,13 +108,19 @@ TensorFile weights_of(Module& module) {
   const auto add = [&](const Value* value) {
     const HeldTensor& held = module.context().held.at(value);
     if (value->tensor()) {
-      file.add(value->name(), held.key, *value->tensor(), held.permutation);
+      file.add_held(value->name(), held, *value->tensor());
     } else {
       file.add_own(held.key, *module.context().known->find(value));
     }
   };
   for (const Layer& layer : module.layers()) {
-    for (const LayerTensor& tensor : layer.tensors) add(tensor.value);
+    std::set<const Value*> added;
+    for (const LayerTensor& tensor : layer.tensors) {
+      if (added.insert(tensor.value).second) add(tensor.value);
+    }
+    for (const OwnTensor& own : layer.own) {
+      file.add_own(fmt::format("{}.{}", layer.path, own.attribute), own.value);
+    }
     if (!layer.counter.empty()) {
       file.add_own(layer.path + "." + layer.counter, Tensor::scalar<int64_t>(0));
     }
@@ -106,8 +139,7 @@ TensorFile optimizer_state(const Job& job, Module& module) {
     }
     const HeldTensor& held = found->second;
     for (const JobSlot& slot : each.slots) {
-      file.add(slot.state.name, fmt::format("{}.{}", held.key, slot.slot), slot.state.value,
-               held.permutation);
+      file.add_held(slot.state.name, held, slot.state.value, "." + slot.slot);
     }
   }
   // Frameworks keep these two as numbers of their own types.

@@ -77,12 +77,18 @@ bool Lines::is_mark(std::string_view text) {
 
 void Lines::add(std::string line, bool is_random) {
   Line added{.made = {}, .text = std::move(line), .is_random = is_random};
-  const size_t equals = added.text.find(" = ");
+  size_t equals = added.text.find(" = ");
   if (equals != std::string::npos && (added.text[0] == kBegin || added.text[0] == '_')) {
     std::vector<int> made;
     bool all = true;
     for (size_t at = 0; at < equals && all;) {
       const std::string_view part = std::string_view(added.text).substr(at, equals - at);
+      if (part.starts_with('(') && part.ends_with(')')) {
+        added.nested = 1 + static_cast<size_t>(std::ranges::count(part, ','));
+        added.text.erase(equals - 1, 1).erase(at, 1);
+        equals -= 2;
+        continue;
+      }
       const std::string_view first = part.substr(0, part.find(", "));
       all = first == "_" || is_mark(first);
       made.push_back(first == "_" ? kNothing : all ? marks_in(first)[0].id : kNothing);
@@ -275,6 +281,17 @@ class Lines::Writer {
     name(id, wish.name, at);
   }
 
+  /// The last ones as one: "(h, c)", or "_" where none of them is read.
+  static void nest(std::vector<std::string>& made, size_t count) {
+    if (count == 0) return;
+    const auto first = made.end() - static_cast<ptrdiff_t>(count);
+    const bool unread =
+        std::all_of(first, made.end(), [](const auto& each) { return each == "_"; });
+    const std::string all = unread ? "_" : fmt::format("({})", fmt::join(first, made.end(), ", "));
+    made.erase(first, made.end());
+    made.push_back(all);
+  }
+
   std::string line_text(size_t at) {
     const Line& line = lines_[at];
     std::vector<std::string> made;
@@ -291,6 +308,7 @@ class Lines::Writer {
       text.replace(mark->begin, mark->end - mark->begin, name_of(mark->id, at));
     }
     for (const int id : line.made) made.push_back(names_.contains(id) ? names_.at(id) : "_");
+    nest(made, line.nested);
     return made.empty() ? text : fmt::format("{} = {}", fmt::join(made, ", "), text);
   }
 

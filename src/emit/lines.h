@@ -24,7 +24,8 @@ class Lines {
   /// A new variable. It stands in texts as a mark, which `written` replaces by a name.
   std::string variable(Wish wish);
 
-  /// A line of the source. "MARK = ..." and "MARK, MARK = ..." define variables.
+  /// A line of the source. "MARK = ...", "MARK, MARK = ..." and "MARK, (MARK, MARK) = ..." define
+  /// variables.
   void add(std::string line, bool is_random = false);
   /// The line of a size, "MARK = MARK.shape[0]", which may be written anywhere behind its tensor;
   /// `at_top` where that is an argument.
@@ -40,6 +41,7 @@ class Lines {
  private:
   struct Line {
     std::vector<int> made;  // what it defines
+    size_t nested = 0;      // how many of these, the last ones, are a tuple of their own
     std::string text;       // all of it, or what follows the "="
     bool is_random = false;
     bool is_size = false;

@@ -23,13 +23,18 @@ std::string padding_path(const std::string& path) {
 
 /// What a layer is called: by its weight ("conv1" of "conv1.weight"), by its node, or by its kind.
 std::string wanted_path(const Pattern& pattern, size_t number) {
-  static constexpr std::string_view kEndings[] = {"weight", "kernel",     "gamma",
-                                                  "scale",  "embeddings", "w"};
+  static constexpr std::string_view kEndings[] = {"weight",     "kernel", "gamma", "scale",
+                                                  "embeddings", "w",      "W"};
   std::string name = pattern.weight ? pattern.weight->name() : "";
   const size_t end = name.find_last_of("./_");
   if (end != std::string::npos && end > 0 &&
       std::ranges::find(kEndings, name.substr(end + 1)) != std::end(kEndings)) {
     return name.substr(0, end);
+  }
+  // "lstm.weight_ih_l0", as PyTorch calls them.
+  const size_t of_input = name.find(".weight_ih_l");
+  if (pattern.recurrent && of_input != std::string::npos && of_input > 0) {
+    return name.substr(0, of_input);
   }
   if (const auto callers = callers_of(*pattern.node);
       !callers.empty() && callers.back().is_framework()) {
@@ -38,8 +43,8 @@ std::string wanted_path(const Pattern& pattern, size_t number) {
   if (pattern.kind == Pattern::Kind::global_pool) return "pool";
   if (!pattern.node->name.empty()) return pattern.node->name;
   if (!name.empty()) return name;
-  static constexpr std::string_view kNames[] = {"conv",      "linear",  "batch_norm", "layer_norm",
-                                                "embedding", "dropout", "pool",       "layer"};
+  static constexpr std::string_view kNames[] = {
+      "conv", "linear", "batch_norm", "layer_norm", "embedding", "dropout", "pool", "rnn", "layer"};
   return fmt::format("{}{}", kNames[static_cast<size_t>(pattern.kind)], number);
 }
 
@@ -130,6 +135,7 @@ void Module::find_layers() {
   if (context_.dialect->patterns) patterns = context_.dialect->patterns(graph_, known_);
   for (Pattern& each : find_patterns(graph_, known_)) patterns.push_back(std::move(each));
   for (const Pattern& found : patterns) {
+    if (found.recurrent && !context_.dialect->recurrent) continue;
     const Pattern pattern = with_activation(found);
     // A Dropout that the job never switches on stays what it is: nothing.
     const bool idle = pattern.kind == Pattern::Kind::dropout && training_.is_job &&
@@ -165,6 +171,10 @@ Pattern Module::with_activation(Pattern pattern) const {
 void Module::add_layer(const Pattern& pattern) {
   const auto remember = [&](size_t layer) {
     layer_ends_[pattern.end] = {patterns_.size(), layer};
+    for (const Node* follower : pattern.followers) {
+      layer_ends_[follower] = {patterns_.size(), layer};
+      followers_.insert(follower);
+    }
     absorbed_.insert(pattern.inner.begin(), pattern.inner.end());
     patterns_.push_back(pattern);
   };
@@ -192,14 +202,19 @@ void Module::add_layer(const Pattern& pattern) {
   if (!layer.padding.empty()) layer.padding_path = paths_.take(padding_path(layer.path));
   for (const LayerTensor& tensor : layer.tensors) {
     const std::string inside = fmt::format("{}.{}", layer.path, tensor.attribute);
-    context_.held[tensor.value] = {
-        .value = tensor.value,
-        .expression = AttributePaths::expression(inside),
-        .key = context_.dialect->keys_are_paths ? inside : safetensors_key(tensor.value->name()),
-        .path = inside,
-        .permutation = tensor.permutation,
-        .dims = tensor.dims,
-        .trained = training_.trained.contains(tensor.value)};
+    const std::string key =
+        context_.dialect->keys_are_paths ? inside : safetensors_key(tensor.value->name());
+    HeldTensor held = {.value = tensor.value,
+                       .expression = AttributePaths::expression(inside),
+                       .key = key,
+                       .path = inside,
+                       .permutation = tensor.permutation,
+                       .dims = tensor.dims,
+                       .trained = training_.trained.contains(tensor.value)};
+    const auto before = context_.held.find(tensor.value);
+    if (before != context_.held.end() && tensor.arrangement) held = before->second;
+    if (tensor.arrangement) held.parts.push_back({key, inside, *tensor.arrangement});
+    context_.held[tensor.value] = std::move(held);
   }
   remember(layers_.size());
   layers_.push_back(std::move(layer));
@@ -342,8 +357,14 @@ const Layer* Module::layer_of(const Node& node) const {
 }
 
 std::vector<const Value*> Module::reads(const Node& node) const {
+  if (followers_.contains(&node)) return {node.input(0)};
   if (const auto layer = layer_ends_.find(&node); layer != layer_ends_.end()) {
-    return {patterns_[layer->second.first].input};
+    const Pattern& pattern = patterns_[layer->second.first];
+    std::vector<const Value*> reads = {pattern.input};
+    for (const Value* each : pattern.more_inputs) {
+      if (!known_.find(each) && !each->initializer()) reads.push_back(each);
+    }
+    return reads;
   }
   std::vector<const Value*> all(node.inputs().begin(), node.inputs().end());
   if (context_.dialect->idiom) {
@@ -416,6 +437,7 @@ void Module::hold(const Value* value) {
 }
 
 void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body) {
+  if (pattern.recurrent) return context_.dialect->recurrent(pattern, layer, body);
   Form form = layer.form;
   if (layer.follows && body.has(pattern.input, Form::channels_last) &&
       body.first_form(pattern.input) == Form::channels_last) {
@@ -441,7 +463,7 @@ void Module::write_layer(const Pattern& pattern, const Layer& layer, Body& body)
 }
 
 void Module::write_node(const Node& node, Body& body) {
-  if (absorbed_.contains(&node)) return;
+  if (absorbed_.contains(&node) || followers_.contains(&node)) return;
   try {
     const auto layer = layer_ends_.find(&node);
     if (layer != layer_ends_.end()) {

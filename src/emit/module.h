@@ -41,6 +41,13 @@ struct LayerTensor {
   std::string attribute;             // "weight", "kernel"
   std::vector<int64_t> permutation;  // as in HeldTensor
   std::vector<int64_t> dims;
+  std::optional<Arrangement> arrangement = {};  // where it holds a part of the value, or cuts it up
+};
+
+/// A tensor that a framework's layer has and the model has not, which keeps its value.
+struct OwnTensor {
+  std::string attribute;
+  Tensor value;
 };
 
 /// One layer, as a framework says it.
@@ -58,9 +65,11 @@ struct Layer {
   std::string picked = {};           // of its result: "[:, ::2, ::2]"
   Form form = Form::plain;           // of what it reads and gives
   bool follows = false;              // it works in either form
+  bool gives_several = false;        // a recurrent layer, which also gives its last states
   bool stays_in_eval = false;        // a normalization that training does not touch
   bool changes_in_training = false;  // its call must know whether it is in training
-  /// A tensor that the framework's layer has and the model has not.
+  std::vector<OwnTensor> own = {};
+  /// Counts batches.
   std::string counter = {};
 };
 
@@ -122,7 +131,8 @@ class Module {
   std::vector<Pattern> patterns_;
   std::vector<Layer> layers_;
   std::unordered_map<const Node*, std::pair<size_t, size_t>> layer_ends_;  // pattern and layer
-  std::unordered_set<const Node*> absorbed_;  // said by the layer that ends later
+  std::unordered_set<const Node*> absorbed_;   // said by the layer that ends later
+  std::unordered_set<const Node*> followers_;  // said by the layer that ended before
   std::vector<const Value*> plain_tensors_;
   std::unordered_map<const Value*, std::string> paths_of_tensors_;
   std::vector<std::string> refusals_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emit/recurrent.h"
 #include "ir/rewrite.h"
 
 namespace onward::emit {
@@ -180,10 +181,13 @@ constexpr Finder kFinders[] = {
     {"BatchNormalization", batch_norm},
     {"Conv", conv},
     {"Dropout", dropout},
+    {"GRU", recurrent},
     {"Gather", embedding},
     {"Gemm", gemm},
+    {"LSTM", recurrent},
     {"LayerNormalization", layer_norm},
     {"MatMul", matmul},
+    {"RNN", recurrent},
 };
 
 template <typename T>
@@ -209,16 +213,18 @@ bool same_attributes(const Node& a, const Node& b) {
 std::vector<Pattern> find_patterns(const Graph& graph, const Known& known) {
   std::vector<Pattern> patterns;
   for (const auto& node : graph.nodes()) {
-    if (!node->domain.empty() || !node->output(0)) continue;
+    if (!node->domain.empty()) continue;
     const auto* finder = std::ranges::find(kFinders, node->op, &Finder::op);
     if (finder == std::end(kFinders)) continue;
+    // Of recurrent layers any result may be left out.
+    if (!node->output(0) && finder->find != recurrent) continue;
     if (const auto found = finder->find(*node, known)) patterns.push_back(*found);
   }
   return patterns;
 }
 
 bool same_layer(const Pattern& a, const Pattern& b) {
-  return a.kind == b.kind && a.weight && a.weight == b.weight && a.bias == b.bias &&
+  return a.kind == b.kind && !a.recurrent && a.weight && a.weight == b.weight && a.bias == b.bias &&
          a.mean == b.mean && a.variance == b.variance && a.is_transposed == b.is_transposed &&
          a.activation == b.activation && same_attributes(*a.node, *b.node);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -9,6 +10,8 @@
 #include "ir/graph.h"
 
 namespace onward::emit {
+
+struct Recurrent;
 
 /// Nodes that frameworks say as one layer, which holds its weights.
 struct Pattern {
@@ -20,6 +23,7 @@ struct Pattern {
     embedding,
     dropout,
     global_pool,
+    recurrent,
     plain
   };
 
@@ -35,6 +39,12 @@ struct Pattern {
   bool is_transposed = false;           // the weight of a linear layer is (outputs, inputs)
   std::vector<const Node*> inner = {};  // nodes of the layer before its last one
   std::string_view activation = {};     // what the last one is, where the layer applies it
+
+  // Of a recurrent layer, which gives several results.
+  std::shared_ptr<const Recurrent> recurrent = {};
+  std::vector<const Value*> more_inputs = {};  // the first states
+  /// Nodes that bring a result into the form that the layer gives it in: nothing is left to do.
+  std::vector<const Node*> followers = {};
 
   const Value* output() const { return end->output(0); }
 };

@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <unordered_map>
 
-#include "emit/body.h"
+#include "emit/arrangement.h"
 #include "emit/layout.h"
 #include "emit/safetensors.h"
 #include "eval/array.h"
 #include "onward/error.h"
+#include "proto/mapped_tensors.h"
 
 namespace onward::emit {
 namespace {
@@ -39,8 +41,23 @@ Json read_map(const fs::path& file) {
 struct Entry {
   std::string tensor, key;
   std::vector<int64_t> permutation;
-  bool is_number = false;  // frameworks keep it in a type of their own
+  std::optional<Arrangement> arrangement;  // of a part
+  bool is_number = false;                  // frameworks keep it in a type of their own
 };
+
+std::optional<Arrangement> arrangement_of(const Json& entry) {
+  if (!entry.contains("blocks")) return std::nullopt;
+  Arrangement arrangement{.dims = entry.at("shape").get<std::vector<int64_t>>(),
+                          .axis = entry.at("axis").get<int64_t>(),
+                          .blocks = {}};
+  for (const Json& block : entry.at("blocks")) {
+    arrangement.blocks.push_back({.begin = block.at("begin").get<int64_t>(),
+                                  .count = block.at("count").get<int64_t>(),
+                                  .offset = block.at("offset").get<int64_t>(),
+                                  .strides = block.at("strides").get<std::vector<int64_t>>()});
+  }
+  return arrangement;
+}
 
 std::vector<Entry> entries_of(const Json& list) {
   std::vector<Entry> entries;
@@ -48,6 +65,7 @@ std::vector<Entry> entries_of(const Json& list) {
     entries.push_back({.tensor = each.at("tensor").get<std::string>(),
                        .key = each.at("key").get<std::string>(),
                        .permutation = each.value("permutation", std::vector<int64_t>{}),
+                       .arrangement = arrangement_of(each),
                        .is_number = each.value("number", false)});
   }
   return entries;
@@ -82,6 +100,8 @@ class Taker {
       const auto found = saved.tensors.find(entry.key);
       if (found == saved.tensors.end()) {
         problem(fmt::format("{} has no tensor '{}'", file, entry.key));
+      } else if (entry.arrangement) {
+        count += put_part(entry, found->second);
       } else if (const auto tensor = fitted(entry, found->second)) {
         new_values_.emplace_back(initializers_.at(entry.tensor), *tensor);
         ++count;
@@ -103,6 +123,11 @@ class Taker {
       throw Error(fmt::format("'{}' does not fit the model:\n  {}", folder_.string(),
                               fmt::join(problems_, "\n  ")));
     }
+    for (auto& [value, bytes] : assembled_) {
+      new_values_.emplace_back(value,
+                               Tensor::from_bytes(value->tensor()->dtype(), value->tensor()->dims(),
+                                                  std::make_shared<std::string>(std::move(bytes))));
+    }
     for (auto& [value, tensor] : new_values_) {
       value->graph().set_initializer(value, std::move(tensor));
     }
@@ -110,6 +135,29 @@ class Taker {
 
  private:
   void problem(std::string text) { problems_.push_back(std::move(text)); }
+
+  /// Puts what a framework keeps apart into the model's tensor; says whether that is a new one.
+  size_t put_part(const Entry& entry, const Tensor& tensor) {
+    const auto found = initializers_.find(entry.tensor);
+    Value* value = found == initializers_.end() ? nullptr : found->second;
+    const Tensor* old = value ? value->tensor() : nullptr;
+    if (!old) {
+      problem(fmt::format("the model has no initializer '{}'", entry.tensor));
+      return 0;
+    }
+    const bool is_first = !assembled_.contains(value);
+    if (is_first) {
+      const Tensor read = in_memory(*old);
+      assembled_[value] =
+          std::string(reinterpret_cast<const char*>(read.bytes().data()), read.bytes().size());
+    }
+    if (tensor.dtype() != old->dtype() ||
+        !put_back(tensor, *entry.arrangement, assembled_.at(value))) {
+      problem(fmt::format("'{}' is {}, which does not fit '{}' of the model, {}", entry.key,
+                          to_string(tensor.type()), entry.tensor, to_string(old->type())));
+    }
+    return is_first ? 1 : 0;
+  }
 
   std::optional<Tensor> fitted(const Entry& entry, const Tensor& tensor) {
     const auto found = initializers_.find(entry.tensor);
@@ -144,6 +192,7 @@ class Taker {
   fs::path folder_;
   std::unordered_map<std::string, Value*> initializers_;
   std::vector<std::pair<Value*, Tensor>> new_values_;
+  std::map<Value*, std::string> assembled_;  // bytes of tensors that come in parts
   std::vector<std::string> problems_;
   std::vector<std::string> marks_;
 };

@@ -58,6 +58,69 @@ table (int64[N,6] image) => ({type}[N,3,6] scores) <
 }}
 """
 
+# Recurrent layers as exporters write them: both ways and batch first, backwards with a first state, with the sequences
+# apart; names are PyTorch's for the first one, and the standard's.
+LSTM = """
+<ir_version: 8, opset_import: ["" : 17]>
+texts ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
+  {type}[2,12,4] "lstm.W" = normal(1, 0.5), {type}[2,12,3] "lstm.R" = normal(2, 0.5),
+  {type}[2,24] "lstm.B" = normal(3, 0.3),
+  {type}[1,8,6] "second.W" = normal(4, 0.5), {type}[1,8,2] "second.R" = normal(5, 0.5),
+  {type}[1,16] "second.B" = normal(6, 0.3),
+  {type}[5,3] "head.weight" = normal(7, 0.5), {type}[3] "head.bias" = normal(8, 0.1)
+>
+{{
+  turned = Transpose<perm = [1, 0, 2]>(image)
+  apart, last, cell = LSTM<hidden_size = 3, direction = "bidirectional">(turned, "lstm.W", "lstm.R", "lstm.B")
+  near = Transpose<perm = [0, 2, 1, 3]>(apart)
+  sizes = Constant<value = int64[3] {{0, 0, -1}}>()
+  beside = Reshape(near, sizes)
+  y = Transpose<perm = [1, 0, 2]>(beside)
+  again = Transpose<perm = [1, 0, 2]>(y)
+  split, h, c = LSTM<hidden_size = 2, direction = "reverse">(again, "second.W", "second.R", "second.B")
+  axis = Constant<value = int64[1] {{0}}>()
+  state = Squeeze(h, axis)
+  zero = Constant<value = int64 {{0}}>()
+  cells = Gather<axis = 0>(cell, zero)
+  both = Concat<axis = 1>(state, cells)
+  logits = MatMul(both, "head.weight")
+  scores = Add(logits, "head.bias")
+  probabilities = Softmax<axis = 1>(scores)
+}}
+"""
+
+GRU = """
+<ir_version: 8, opset_import: ["" : 17]>
+texts ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
+  {type}[2,9,4] "gru.W" = normal(1, 0.5), {type}[2,9,3] "gru.R" = normal(2, 0.5), {type}[2,18] "gru.B" = normal(3, 0.3),
+  {type}[1,2,6] "rnn.W" = normal(4, 0.5), {type}[1,2,2] "rnn.R" = normal(5, 0.5), {type}[1,4] "rnn.B" = normal(6, 0.3),
+  {type}[1,1,2] start = normal(9, 0.5),
+  {type}[5,3] "head.weight" = normal(7, 0.5), {type}[3] "head.bias" = normal(8, 0.1)
+>
+{{
+  apart, last = GRU<hidden_size = 3, direction = "bidirectional", linear_before_reset = 1, layout = 1>
+    (image, "gru.W", "gru.R", "gru.B")
+  sizes = Constant<value = int64[3] {{0, 0, -1}}>()
+  beside = Reshape(apart, sizes)
+  turned = Transpose<perm = [1, 0, 2]>(beside)
+  rows = Shape<start = 0, end = 1>(image)
+  one = Constant<value = int64[1] {{1}}>()
+  wanted = Concat<axis = 0>(one, rows, one)
+  first = Expand(start, wanted)
+  all, h = RNN<hidden_size = 2, activations = ["Relu"]>(turned, "rnn.W", "rnn.R", "rnn.B", , first)
+  axis = Constant<value = int64[1] {{0}}>()
+  end = Constant<value = int64 {{-1}}>()
+  state = Gather<axis = 0>(all, end)
+  flat = Squeeze(state, axis)
+  backwards = Constant<value = int64 {{1}}>()
+  more = Gather<axis = 1>(last, backwards)
+  both = Concat<axis = 1>(flat, more)
+  logits = MatMul(both, "head.weight")
+  scores = Add(logits, "head.bias")
+  probabilities = Softmax<axis = 1>(scores)
+}}
+"""
+
 # Settings that are not the defaults, all that the formula has: a number that gets lost shows.
 OPTIMIZERS = {
     ("sgd", "torch"): ["--weight-decay", "0.01"],
@@ -90,7 +153,7 @@ def made_up(network, loss, random):
     """An image, or the numbers of rows, with its label."""
     if network == TABLE:
         return random.integers(0, 5, (6, 6)), random.integers(0, 3, (6, 6))
-    image = random.normal(size=(6, 2, 8, 8))
+    image = random.normal(size=(6, 5, 4) if network in (LSTM, GRU) else (6, 2, 8, 8))
     return image, random.integers(0, 3, 6) if loss == "softmax_cross_entropy" else random.uniform(0, 1, (6, 3))
 
 

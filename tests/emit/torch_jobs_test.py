@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from emitted import module_of
-from jobs import OPTIMIZERS, TABLE, assert_same_state, relay, taken_back_exactly
+from jobs import GRU, LSTM, OPTIMIZERS, TABLE, assert_same_state, relay, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -59,6 +59,25 @@ def test_losses(tmp_path, loss, reduction):
 
 def test_rows_that_are_read_several_times(tmp_path):
     check(tmp_path, ["--optimizer", "adam"], network=TABLE)
+
+
+@pytest.mark.parametrize("network", [LSTM, GRU], ids=["LSTM", "GRU"])
+@pytest.mark.parametrize("kind, formula", [("adam", "torch"), ("momentum", "torch")])
+def test_recurrent_layers(tmp_path, network, kind, formula):
+    """Their weights are cut by directions and gates there, and put together again."""
+    check(tmp_path, ["--optimizer", kind, "--formula", formula, "--lr", "0.02"], network=network)
+    source = (tmp_path / "torch/model.py").read_text()
+    for layer in (["nn.LSTM(4, 3, batch_first=True, bidirectional=True", "nn.LSTM(6, 2, "] if network == LSTM
+                  else ["nn.GRU(4, 3, batch_first=True, bidirectional=True", "nn.RNN(6, 2, nonlinearity"]):
+        assert layer in source
+
+
+def test_frozen_recurrent_layers(tmp_path):
+    check(tmp_path, ["--optimizer", "adam", "--freeze", "lstm.W", "--freeze", "second.B"], network=LSTM)
+    model, _, _ = module_of(tmp_path / "torch").load()
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert "lstm.weight_hh_l0_reverse" in trained and "second.weight_ih_l0" in trained
+    assert not trained & {"lstm.weight_ih_l0", "lstm.weight_ih_l0_reverse", "second.bias_ih_l0", "second.bias_hh_l0"}
 
 
 def test_frozen_parts(tmp_path):

@@ -347,6 +347,7 @@ Layer keras_layer(const Pattern& p, const TrainingFacts& training, SourceContext
       return dropout(p);
     case Kind::global_pool:
       return global_pool(p);
+    case Kind::recurrent:
     case Kind::plain:
       break;
   }

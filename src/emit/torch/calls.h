@@ -95,6 +95,12 @@ std::string_view refuse_attention(const Node& node);
 std::string cross_entropy(const Call&);
 std::string nll_loss(const Call&);
 
+// recurrent.cpp
+/// Never called: what is no layer is written in plainer operators.
+std::string recurrent(const Call&);
+/// Why a node is none of PyTorch's layers.
+std::string_view refuse_recurrent(const Node& node);
+
 // random.cpp
 std::string dropout(const Call&);
 std::string multinomial(const Call& c);

@@ -122,6 +122,10 @@ class TorchClasses : public ModelClasses {
                        held.path.substr(parent.empty() ? 0 : parent.size() + 1), made);
   }
 
+  static std::string frozen(const Layer& layer, const std::string& attribute, const Body& body) {
+    return fmt::format("{}.{}.requires_grad_(False)", body.attribute(layer.path), attribute);
+  }
+
   /// What the job does not train keeps its values.
   void add_freezing(std::vector<std::string>& lines, const Body& body) {
     if (!module().training().is_job) return;
@@ -129,10 +133,9 @@ class TorchClasses : public ModelClasses {
       for (const LayerTensor& tensor : layer.tensors) {
         const HeldTensor& held = module().context().held.at(tensor.value);
         const bool is_buffer = tensor.attribute.starts_with("running_");
-        if (!held.trained && !is_buffer) {
-          lines.push_back(fmt::format("{}.requires_grad_(False)", body.attribute(held.path)));
-        }
+        if (!held.trained && !is_buffer) lines.push_back(frozen(layer, tensor.attribute, body));
       }
+      for (const OwnTensor& own : layer.own) lines.push_back(frozen(layer, own.attribute, body));
     }
   }
 

@@ -60,6 +60,7 @@ const Dialect& dialect() {
       .nests_modules = true,
       .keys_are_paths = true,
       .layer = torch_layer,
+      .recurrent = torch_recurrent,
       .plain_layer = torch_plain_layer,
       .padded = padded,
       .idiom = idiom,

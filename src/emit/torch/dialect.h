@@ -11,6 +11,10 @@ std::optional<Layer> torch_plain_layer(const Node& node, std::string_view kind,
 // classes.cpp
 std::string torch_classes(const SourceParts& parts, const std::string& name);
 
+// recurrent.cpp
+Layer torch_recurrent_layer(const Pattern& pattern);
+void torch_recurrent(const Pattern& pattern, const Layer& layer, Body& body);
+
 namespace torch {
 
 // clamp.cpp

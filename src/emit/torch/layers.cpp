@@ -201,6 +201,8 @@ Layer torch_layer(const Pattern& p, const TrainingFacts& training, SourceContext
       return {.path = {},
               .constructor = fmt::format("nn.Dropout({})", python_float(p.ratio)),
               .follows = true};
+    case Kind::recurrent:
+      return torch_recurrent_layer(p);
     case Kind::global_pool:
     case Kind::plain:
       break;
