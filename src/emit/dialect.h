@@ -108,6 +108,8 @@ struct Dialect {
   Layer (*layer)(const Pattern&, const TrainingFacts&, SourceContext&) = nullptr;
   /// Writes the call of a recurrent layer.
   void (*recurrent)(const Pattern&, const Layer&, Body&) = nullptr;
+  /// Its last states have no dimension for directions.
+  bool states_lack_directions = false;
   /// A layer for what a node does without weights, "nn.ReLU()", where it is a module of that kind
   /// of torch's, or of any for an empty one; else nothing.
   std::optional<Layer> (*plain_layer)(const Node&, std::string_view kind, SourceContext&) = nullptr;

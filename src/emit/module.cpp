@@ -8,6 +8,7 @@
 #include "emit/call.h"
 #include "emit/scopes.h"
 #include "emit/window.h"
+#include "ir/dependence.h"
 #include "onward/error.h"
 
 namespace onward::emit {
@@ -136,7 +137,11 @@ void Module::find_layers() {
   for (Pattern& each : find_patterns(graph_, known_)) patterns.push_back(std::move(each));
   for (const Pattern& found : patterns) {
     if (found.recurrent && !context_.dialect->recurrent) continue;
-    const Pattern pattern = with_activation(found);
+    Pattern pattern = with_activation(found);
+    if (context_.dialect->states_lack_directions) {
+      pattern.followers.insert(pattern.followers.end(), pattern.state_followers.begin(),
+                               pattern.state_followers.end());
+    }
     // A Dropout that the job never switches on stays what it is: nothing.
     const bool idle = pattern.kind == Pattern::Kind::dropout && training_.is_job &&
                       !training_.paired.contains(pattern.node);
@@ -366,7 +371,8 @@ std::vector<const Value*> Module::reads(const Node& node) const {
     }
     return reads;
   }
-  std::vector<const Value*> all(node.inputs().begin(), node.inputs().end());
+  const std::vector<Value*> read = all_reads(node);
+  std::vector<const Value*> all(read.begin(), read.end());
   if (context_.dialect->idiom) {
     if (const auto idiom = context_.dialect->idiom(node, known_)) all = idiom->reads;
   }

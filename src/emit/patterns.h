@@ -45,6 +45,8 @@ struct Pattern {
   std::vector<const Value*> more_inputs = {};  // the first states
   /// Nodes that bring a result into the form that the layer gives it in: nothing is left to do.
   std::vector<const Node*> followers = {};
+  /// The same, where a framework's last states have no dimension for directions.
+  std::vector<const Node*> state_followers = {};
 
   const Value* output() const { return end->output(0); }
 };

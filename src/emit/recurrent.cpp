@@ -72,6 +72,17 @@ bool is_transpose(const Node* node, const std::vector<int64_t>& order) {
   return given && node->op == "Transpose" && node->domain.empty() && *given == order;
 }
 
+/// What a Squeeze makes of the last states of one direction, where that alone reads them.
+const Value* without_direction(const Value* state, const Recurrent& layer, const Known& known,
+                               std::vector<const Node*>& followers) {
+  const Node* next = state && layer.directions == 1 ? only_reader(state) : nullptr;
+  const int64_t axis = layer.has_layout ? 1 : 0;
+  const auto axes = next && next->op == "Squeeze" ? known.integers(next->input(1)) : std::nullopt;
+  if (!axes || (*axes != std::vector{axis} && *axes != std::vector{axis - 3})) return nullptr;
+  followers.push_back(next);
+  return next->output(0);
+}
+
 /// Follows the nodes that bring the directions side by side, into the layer's own form.
 const Value* side_by_side(const Value* y, const Recurrent& layer, const Known& known,
                           std::vector<const Node*>& followers) {
@@ -132,18 +143,23 @@ std::optional<Pattern> recurrent(const Node& node, const Known& known) {
                   .end = &node,
                   .input = node.input(kX),
                   .weight = layer.finder.first_of(layer.weights[0])};
-  if (const Value* y = node.output(0); y && is_needed(*y)) {
-    layer.sequences = side_by_side(y, layer, known, pattern.followers);
-    // Between transposes it reads and gives the batch first.
-    const Node* before = pattern.input->producer();
-    const Node* after = layer.sequences ? only_reader(layer.sequences) : nullptr;
-    if (!layer.has_layout && is_transpose(before, {1, 0, 2}) && is_transpose(after, {1, 0, 2})) {
-      layer.batch_first = true;
-      pattern.input = before->input(0);
+  const Value* y = node.output(0);
+  const bool gives_all = y && is_needed(*y);
+  if (gives_all) layer.sequences = side_by_side(y, layer, known, pattern.followers);
+  // Between transposes it reads and gives the batch first.
+  const Node* before = pattern.input->producer();
+  const Node* after = layer.sequences ? only_reader(layer.sequences) : nullptr;
+  const bool turns_back = is_transpose(after, {1, 0, 2});
+  if (!layer.has_layout && is_transpose(before, {1, 0, 2}) && (turns_back || !gives_all)) {
+    layer.batch_first = true;
+    pattern.input = before->input(0);
+    if (turns_back) {
       pattern.followers.push_back(after);
       layer.sequences = after->output(0);
     }
   }
+  layer.last_h = without_direction(node.output(1), layer, known, pattern.state_followers);
+  layer.last_c = without_direction(node.output(2), layer, known, pattern.state_followers);
   pattern.more_inputs = {layer.initial_h, layer.initial_c};
   std::erase(pattern.more_inputs, nullptr);
   pattern.recurrent = std::make_shared<const Recurrent>(std::move(layer));

@@ -31,6 +31,8 @@ struct Recurrent {
   /// All states of the sequence, as frameworks give them: with the directions side by side in the
   /// last dimension. Null where a node gives them apart, or nothing needs them.
   const Value* sequences = nullptr;
+  /// The last states of one direction without the dimension for it, where that is all that is read.
+  const Value *last_h = nullptr, *last_c = nullptr;
 
   size_t gates() const { return static_cast<size_t>(weights[0].dims[0] / hidden); }
   bool has_bias() const { return !biases.empty(); }

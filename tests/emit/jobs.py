@@ -121,6 +121,35 @@ texts ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
 }}
 """
 
+# What Keras has layers for: one bias, of which nothing else is left; the reset gate before the product.
+ONE_BIAS = """
+<ir_version: 8, opset_import: ["" : 17]>
+texts ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
+  {type}[1,12,4] "lstm.W" = normal(1, 0.5), {type}[1,12,3] "lstm.R" = normal(2, 0.5), {type}[1,12] "lstm.B" = normal(3, 0.3),
+  {type}[1,6,3] "gru.W" = normal(4, 0.5), {type}[1,6,2] "gru.R" = normal(5, 0.5), {type}[1,6] "gru.B" = normal(6, 0.3),
+  {type}[1,2,3] "rnn.W" = normal(4, 0.5), {type}[1,2,2] "rnn.R" = normal(5, 0.5),
+  {type}[4,3] "head.weight" = normal(7, 0.5), {type}[3] "head.bias" = normal(8, 0.1)
+>
+{{
+  none = Constant<value = {type}[1,12] {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}>()
+  few = Constant<value = {type}[1,6] {{0, 0, 0, 0, 0, 0}}>()
+  biases = Concat<axis = 1>("lstm.B", none)
+  apart = LSTM<hidden_size = 3, layout = 1, direction = "reverse">(image, "lstm.W", "lstm.R", biases)
+  beside = Constant<value = int64[1] {{2}}>()
+  y = Squeeze(apart, beside)
+  others = Concat<axis = 1>(few, "gru.B")
+  , h = GRU<hidden_size = 2, layout = 1>(y, "gru.W", "gru.R", others)
+  , last = RNN<hidden_size = 2, layout = 1>(y, "rnn.W", "rnn.R")
+  axis = Constant<value = int64[1] {{1}}>()
+  state = Squeeze(h, axis)
+  other = Squeeze(last, axis)
+  both = Concat<axis = 1>(state, other)
+  logits = MatMul(both, "head.weight")
+  scores = Add(logits, "head.bias")
+  probabilities = Softmax<axis = 1>(scores)
+}}
+"""
+
 # Settings that are not the defaults, all that the formula has: a number that gets lost shows.
 OPTIMIZERS = {
     ("sgd", "torch"): ["--weight-decay", "0.01"],
@@ -153,7 +182,7 @@ def made_up(network, loss, random):
     """An image, or the numbers of rows, with its label."""
     if network == TABLE:
         return random.integers(0, 5, (6, 6)), random.integers(0, 3, (6, 6))
-    image = random.normal(size=(6, 5, 4) if network in (LSTM, GRU) else (6, 2, 8, 8))
+    image = random.normal(size=(6, 5, 4) if network in (LSTM, GRU, ONE_BIAS) else (6, 2, 8, 8))
     return image, random.integers(0, 3, 6) if loss == "softmax_cross_entropy" else random.uniform(0, 1, (6, 3))
 
 

@@ -6,7 +6,7 @@ from keras import ops
 from safetensors.numpy import save_file
 
 from emitted import module_of, onward
-from jobs import OPTIMIZERS, TABLE, assert_same_state, prepared, relay, steps_of, taken_back_exactly
+from jobs import GRU, LSTM, ONE_BIAS, OPTIMIZERS, TABLE, assert_same_state, prepared, relay, steps_of, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -56,6 +56,39 @@ def test_adamw_without_decay(tmp_path):
 def test_rows_that_are_read_several_times(tmp_path, kind, formula):
     """Their gradients are summed before they are squared. The loss has its classes in dimension 1."""
     check(tmp_path, ["--optimizer", kind, "--formula", formula], network=TABLE)
+
+
+LAYERS = {
+    "LSTM": (LSTM, ["layers.Bidirectional(layers.RNN(TwoBiasLSTMCell(3), return_sequences=True", "go_backwards=True"]),
+    "GRU": (GRU, ["layers.Bidirectional(layers.GRU(3, return_sequences=True, return_state=True))",
+                  "TwoBiasRNNCell(2, activation=\"relu\")"]),
+    "one bias": (ONE_BIAS, ["layers.LSTM(3, return_sequences=True, go_backwards=True)",
+                            "layers.GRU(2, reset_after=False, return_state=True)",
+                            "layers.SimpleRNN(2, use_bias=False, return_state=True)"]),
+}
+
+
+@pytest.mark.parametrize("kind, formula", [("adam", "keras"), ("momentum", "torch")])
+@pytest.mark.parametrize("network, layers", LAYERS.values(), ids=LAYERS)
+def test_recurrent_layers(tmp_path, network, layers, kind, formula):
+    """Their weights are cut by directions and gates there, and put together again."""
+    constants = ["--freeze", "none", "--freeze", "few"] if network == ONE_BIAS else []
+    check(tmp_path, ["--optimizer", kind, "--formula", formula, "--lr", "0.0078125", *OPTIMIZERS[kind, formula], *constants],
+          network=network)
+    source = (tmp_path / "keras/model.py").read_text()
+    for layer in layers:
+        assert layer in source
+
+
+def test_frozen_recurrent_layers(tmp_path):
+    check(tmp_path, ["--optimizer", "adam", "--formula", "keras", "--freeze", "lstm.W", "--freeze", "second.?"], network=LSTM)
+    module = module_of(tmp_path / "keras")
+    model, _, _ = module.load()
+    names = {id(variable): name for name, variable in module.tensors(model).items()}
+    trained = {names[id(variable)] for variable in model.trainable_variables}
+    assert trained == {"head.kernel", "head.bias",
+                       *(f"lstm.{way}_layer.cell.{name}" for way in ("forward", "backward")
+                         for name in ("recurrent_kernel", "bias", "recurrent_bias"))}
 
 
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])

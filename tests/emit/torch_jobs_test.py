@@ -67,7 +67,7 @@ def test_recurrent_layers(tmp_path, network, kind, formula):
     """Their weights are cut by directions and gates there, and put together again."""
     check(tmp_path, ["--optimizer", kind, "--formula", formula, "--lr", "0.02"], network=network)
     source = (tmp_path / "torch/model.py").read_text()
-    for layer in (["nn.LSTM(4, 3, batch_first=True, bidirectional=True", "nn.LSTM(6, 2, "] if network == LSTM
+    for layer in (["nn.LSTM(4, 3, batch_first=True, bidirectional=True", "nn.LSTM(6, 2, batch_first=True, "] if network == LSTM
                   else ["nn.GRU(4, 3, batch_first=True, bidirectional=True", "nn.RNN(6, 2, nonlinearity"]):
         assert layer in source
 

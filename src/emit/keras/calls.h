@@ -47,6 +47,12 @@ std::string average_pool(const Call&);
 std::string global_max_pool(const Call&);
 std::string max_pool(const Call&);
 
+// recurrent.cpp
+/// Never called: what is no layer is written in plainer operators.
+std::string recurrent(const Call&);
+/// Why a node is none of Keras's layers.
+std::string_view refuse_recurrent(const Node& node);
+
 // random.cpp
 std::string dropout(const Call&);
 std::string multinomial(const Call& c);

@@ -267,7 +267,7 @@ class KerasClasses : public ModelClasses {
         const bool is_statistic = tensor.attribute.starts_with("moving_");
         const bool may_change = has_any || layer.changes_in_training;
         if (is_trained(tensor) || is_statistic || !may_change) continue;
-        kept.push_back(body.attribute(module().context().held.at(tensor.value).path));
+        kept.push_back(fmt::format("{}.{}", body.attribute(layer.path), tensor.attribute));
       }
     }
     return kept.empty() ? "" : fmt::format(kTrainable, fmt::join(kept, ", "));

@@ -79,6 +79,8 @@ const Dialect& dialect() {
       .nests_modules = true,
       .keys_are_paths = true,
       .layer = keras_layer,
+      .recurrent = keras_recurrent,
+      .states_lack_directions = true,
       .plain_layer = keras_plain_layer,
       .activation = keras_activation,
       .patterns = keras_patterns,

@@ -10,6 +10,10 @@ std::optional<Layer> keras_plain_layer(const Node& node, std::string_view kind,
                                        SourceContext& context);
 std::string_view keras_activation(const Node& node);
 std::vector<Pattern> keras_patterns(const Graph& graph, const Known& known);
+// recurrent.cpp
+Layer keras_recurrent_layer(const Pattern& pattern, const TrainingFacts& training,
+                            SourceContext& context);
+void keras_recurrent(const Pattern& pattern, const Layer& layer, Body& body);
 // classes.cpp
 std::string keras_classes(const SourceParts& parts, const std::string& name);
 

@@ -521,6 +521,37 @@ def dropout(x, ratio, training):
     return ops.where(mask, x / (1 - ratio), 0.0), mask
 
 
+@keras.saving.register_keras_serializable()
+class TwoBiasRNNCell(layers.SimpleRNNCell):
+    """Its input and its state have a bias each, as in PyTorch."""
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.recurrent_bias = self.add_weight(shape=self.bias.shape, name="recurrent_bias")
+
+    def call(self, x, states, training=False):
+        of_state = ops.matmul(states[0], self.recurrent_kernel) + self.recurrent_bias
+        h = self.activation(ops.matmul(x, self.kernel) + self.bias + of_state)
+        return h, [h]
+
+
+@keras.saving.register_keras_serializable()
+class TwoBiasLSTMCell(layers.LSTMCell):
+    """Its input and its state have a bias each, as in PyTorch."""
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.recurrent_bias = self.add_weight(shape=self.bias.shape, name="recurrent_bias")
+
+    def call(self, x, states, training=False):
+        h, c = states
+        of_state = ops.matmul(h, self.recurrent_kernel) + self.recurrent_bias
+        i, f, g, o = ops.split(ops.matmul(x, self.kernel) + self.bias + of_state, 4, axis=-1)
+        c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
+        h = ops.sigmoid(o) * ops.tanh(c)
+        return h, [h, c]
+
+
 def tensors(layer, path=""):
     """Variables by the attributes that lead to them: "blocks.0.attn.qkv.kernel"."""
     if isinstance(layer, keras.Variable):
@@ -529,6 +560,10 @@ def tensors(layer, path=""):
         layer = layer.layers
     if isinstance(layer, (list, tuple)):
         parts = dict(enumerate(layer))
+    elif isinstance(layer, layers.Bidirectional):
+        parts = {"forward_layer": layer.forward_layer, "backward_layer": layer.backward_layer}
+    elif isinstance(layer, layers.RNN):
+        parts = {"cell": layer.cell}
     elif isinstance(layer, layers.Layer):
         is_keras = type(layer).__module__.startswith("keras.")
         parts = {each.name: each for each in layer.weights} if is_keras else vars(layer)

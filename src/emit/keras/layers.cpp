@@ -348,6 +348,7 @@ Layer keras_layer(const Pattern& p, const TrainingFacts& training, SourceContext
     case Kind::global_pool:
       return global_pool(p);
     case Kind::recurrent:
+      return keras_recurrent_layer(p, training, context);
     case Kind::plain:
       break;
   }
