@@ -159,8 +159,27 @@ void Body::add_line(std::string line, bool is_random) {
   if (path_) {
     deferred_.add(std::move(line), is_random);
   } else {
-    lines_.push_back(std::move(line));
+    lines_.push_back(std::string(4 * blocks_.size(), ' ') + line);
   }
+}
+
+void Body::add_statement(std::string line) {
+  if (!path_) return add_line(std::move(line));
+  deferred_.add_statement(std::move(line));
+}
+
+void Body::open_block(std::string line) {
+  add_statement(std::move(line));
+  blocks_.push_back({order_, variables_, first_forms_});
+  deferred_.indent(1);
+}
+
+void Body::close_block() {
+  order_ = std::move(blocks_.back().order);
+  variables_ = std::move(blocks_.back().variables);
+  first_forms_ = std::move(blocks_.back().first_forms);
+  blocks_.pop_back();
+  deferred_.indent(-1);
 }
 
 std::vector<std::string> Body::written(std::vector<std::string>& arguments) const {
@@ -232,7 +251,7 @@ std::string Body::size_of(const Value* value, size_t axis) {
     tensor = this->tensor(value);
   }
   const std::string text = fmt::format(fmt::runtime(dialect().size), tensor, axis);
-  if (!path_ || !Lines::is_mark(tensor)) return text;
+  if (!path_ || !Lines::is_mark(tensor) || !blocks_.empty()) return text;
   auto& variable = size_variables_[{tensor, axis}];
   if (variable.empty()) {
     const std::string& symbol = (*value->type.shape)[axis].symbol;

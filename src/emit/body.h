@@ -105,6 +105,11 @@ class Body {
   std::string attribute(std::string_view path, std::string_view root = "self") const;
 
   void add_line(std::string line, bool is_random = false);
+  /// A line that gives variables new values, or only does something.
+  void add_statement(std::string line);
+  /// The first line of a loop or a branch; what the following ones declare is not known behind it.
+  void open_block(std::string line);
+  void close_block();
   const std::vector<std::string>& lines() const { return lines_; }
   /// The lines, with names for their variables; `arguments` are what add_argument gave.
   std::vector<std::string> written(std::vector<std::string>& arguments) const;
@@ -124,6 +129,14 @@ class Body {
   std::unordered_map<const Value*, std::map<Form, std::string>> variables_;
   std::unordered_map<const Value*, Form> first_forms_;
   std::vector<std::string> lines_;
+
+  /// What was known before a block.
+  struct Outside {
+    std::vector<const Value*> order;
+    std::unordered_map<const Value*, std::map<Form, std::string>> variables;
+    std::unordered_map<const Value*, Form> first_forms;
+  };
+  std::vector<Outside> blocks_;
 };
 
 /// The permutation that brings `rank` dimensions to channels last, or back.

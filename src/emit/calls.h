@@ -9,6 +9,7 @@
 
 namespace onward::emit {
 
+class Body;
 class Call;
 struct Dialect;
 
@@ -43,6 +44,8 @@ struct CallRow {
   /// Why a node has no such call, though its operator has; empty where it has one. What is refused
   /// so is written in plainer operators.
   std::string_view (*refuses)(const Node&) = nullptr;
+  /// Writes a node that takes more than an expression: one with graphs inside.
+  void (*write)(const Node&, Body&) = nullptr;
 };
 
 /// Operators that no dialect has a call for, with the reason.

@@ -107,7 +107,7 @@ TensorFile weights_of(Module& module) {
   TensorFile file;
   const auto add = [&](const Value* value) {
     const HeldTensor& held = module.context().held.at(value);
-    if (value->tensor()) {
+    if (value->tensor() && !value->graph().inside()) {
       file.add_held(value->name(), held, *value->tensor());
     } else {
       file.add_own(held.key, *module.context().known->find(value));

@@ -42,10 +42,15 @@ std::optional<Tensor> known_shape(const Node& node) {
 }  // namespace
 
 Known::Known(const Graph& graph, const std::unordered_set<const Value*>& state) {
+  add(graph, state);
+}
+
+void Known::add(const Graph& graph, const std::unordered_set<const Value*>& state) {
   for (const Value* value : graph.initializers()) {
     if (value->tensor() && !state.contains(value)) tensors_.emplace(value, *value->tensor());
   }
   for (const auto& node : graph.nodes()) {
+    for (const Graph* subgraph : node->subgraphs()) add(*subgraph, state);
     if (auto shape = known_shape(*node)) {
       tensors_.emplace(node->output(0), std::move(*shape));
       continue;

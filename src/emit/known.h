@@ -25,6 +25,8 @@ class Known {
   std::optional<std::vector<int64_t>> integers(const Value* value) const;
 
  private:
+  void add(const Graph& graph, const std::unordered_set<const Value*>& state);
+
   std::unordered_map<const Value*, Tensor> tensors_;
 };
 

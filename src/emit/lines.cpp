@@ -54,6 +54,7 @@ bool stands_alone(std::string_view text, const Mark& mark) {
   const char after = mark.end == text.size() ? ')' : text[mark.end];
   const bool begins = before == '(' || before == '[' || before == '=' ||
                       (before == ' ' && mark.begin > 1 && text[mark.begin - 2] == ',') ||
+                      text.substr(0, mark.begin).ends_with(" = ") ||
                       text.substr(0, mark.begin) == "return ";
   return begins && (after == ')' || after == ']' || after == ',');
 }
@@ -76,7 +77,7 @@ bool Lines::is_mark(std::string_view text) {
 }
 
 void Lines::add(std::string line, bool is_random) {
-  Line added{.made = {}, .text = std::move(line), .is_random = is_random};
+  Line added{.made = {}, .text = std::move(line), .is_random = is_random, .indent = depth_};
   size_t equals = added.text.find(" = ");
   if (equals != std::string::npos && (added.text[0] == kBegin || added.text[0] == '_')) {
     std::vector<int> made;
@@ -100,6 +101,10 @@ void Lines::add(std::string line, bool is_random) {
     }
   }
   lines_.push_back(std::move(added));
+}
+
+void Lines::add_statement(std::string line) {
+  lines_.push_back({.made = {}, .text = std::move(line), .indent = depth_});
 }
 
 void Lines::add_size(std::string line, bool at_top) {
@@ -141,7 +146,8 @@ class Lines::Writer {
       const size_t half = text.find(" = ");
       const bool is_same = half != std::string::npos && !lines_[i].made.empty() &&
                            std::string_view(text).substr(0, half) == text.substr(half + 3);
-      if (!is_same) texts.push_back(std::move(text));
+      const auto indent = static_cast<size_t>(lines_[i].indent);
+      if (!is_same) texts.push_back(std::string(4 * indent, ' ') + text);
     }
     return texts;
   }
@@ -196,12 +202,11 @@ class Lines::Writer {
   /// stays legible. What random numbers are drawn for keeps its order.
   void write_into(size_t at) {
     Line& line = lines_[at];
-    if (line.is_gone || line.is_size || line.text.starts_with("    ") || line.text.ends_with(':')) {
-      return;
-    }
+    if (line.is_gone || line.is_size || line.text.ends_with(':')) return;
     for (size_t i = at; i-- > 0;) {
       Line& before = lines_[i];
       if (before.is_gone || before.is_size) continue;
+      if (before.indent != line.indent) return;
       if (before.made.size() != 1 || (before.is_random && line.is_random)) return;
       const auto marks = marks_in(line.text);
       const auto mark = std::ranges::find(marks, before.made[0], &Mark::id);
@@ -224,10 +229,20 @@ class Lines::Writer {
     }
   }
 
+  /// What is read in a loop may be read again, as long as that goes on.
   void find_last_reads() {
-    for (size_t i = 0; i < lines_.size(); ++i) {
+    size_t end = lines_.size();
+    for (size_t i = lines_.size(); i-- > 0;) {
+      const bool is_inside = lines_[i].indent > 0 || lines_[i].text == "else:";
+      if (is_inside && end == lines_.size()) end = i;
+      if (!is_inside && !lines_[i].text.ends_with(':')) end = lines_.size();
+      const size_t last = end == lines_.size() ? i : end;
       if (lines_[i].is_gone) continue;
-      for (const Mark& mark : marks_in(lines_[i].text)) last_read_[mark.id] = i;
+      for (const Mark& mark : marks_in(lines_[i].text)) {
+        size_t& known = last_read_.try_emplace(mark.id, last).first->second;
+        known = std::max(known, last);
+      }
+      if (!is_inside) end = lines_.size();
     }
   }
 
@@ -300,7 +315,7 @@ class Lines::Writer {
       if (last_read_.contains(id) && !names_.contains(id)) name_made(id, at);
     }
     const auto marks = marks_in(text);
-    if (text.starts_with("for ")) {  // its variable lives in the loop
+    if (text.starts_with("for ") && !marks.empty()) {  // its variable lives in the loop
       const int id = marks.at(0).id;
       name(id, wishes_[static_cast<size_t>(id)].name, at);
     }

@@ -27,6 +27,10 @@ class Lines {
   /// A line of the source. "MARK = ...", "MARK, MARK = ..." and "MARK, (MARK, MARK) = ..." define
   /// variables.
   void add(std::string line, bool is_random = false);
+  /// The same for a line that defines nothing, or gives variables new values.
+  void add_statement(std::string line);
+  /// Lines from here on are inside of the last one, a loop or a branch; `by` is -1 behind them.
+  void indent(int by) { depth_ += by; }
   /// The line of a size, "MARK = MARK.shape[0]", which may be written anywhere behind its tensor;
   /// `at_top` where that is an argument.
   void add_size(std::string line, bool at_top);
@@ -46,12 +50,14 @@ class Lines {
     bool is_random = false;
     bool is_size = false;
     bool is_gone = false;
-    int depth = 0;  // of expressions inside of each other
+    int depth = 0;   // of expressions inside of each other
+    int indent = 0;  // of loops and branches around it
   };
   class Writer;
 
   std::vector<Wish> wishes_;
   std::vector<Line> sizes_, lines_;
+  int depth_ = 0;
 };
 
 }  // namespace onward::emit

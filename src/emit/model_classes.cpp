@@ -197,8 +197,9 @@ size_t ModelClasses::write_loop(const Scope& scope, const std::vector<ScopeItem>
   const std::string first_x = body.tensor(in, form), x = body.declare(out, form);
   body.add_line(fmt::format("{} = {}", x, first_x));
   const std::string variable = body.variable({each, true});
-  body.add_line(fmt::format("for {} in {}:", variable, body.attribute(list)));
-  body.add_line(fmt::format("    {0} = {1}({0}{2})", x, variable, more));
+  body.open_block(fmt::format("for {} in {}:", variable, body.attribute(list)));
+  body.add_statement(fmt::format("{0} = {1}({0}{2})", x, variable, more));
+  body.close_block();
   return count;
 }
 

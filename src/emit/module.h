@@ -142,6 +142,10 @@ class Module {
 /// Says one node as a call, and gives its results their names.
 void write_call(const Node& node, Body& body);
 
+/// Writes the nodes of a graph inside of a node, whose inputs the body has already; gives results.
+std::vector<std::string> write_graph(const Graph& graph, std::span<const Value* const> results,
+                                     Body& body);
+
 /// The nodes of a graph that values need, in order; what is known, or the body has already, needs
 /// none.
 std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value* const> results,

@@ -4,6 +4,7 @@
 
 #include "emit/call.h"
 #include "emit/module.h"
+#include "ir/dependence.h"
 #include "ir/rewrite.h"
 #include "onward/error.h"
 #include "ops/op_def.h"
@@ -118,13 +119,27 @@ std::vector<const Node*> needed_nodes(const Graph& graph, std::span<const Value*
       open.insert(open.end(), idiom->reads.begin(), idiom->reads.end());
       continue;
     }
-    for (const Value* input : value->producer()->inputs()) open.push_back(input);
+    for (const Value* read : all_reads(*value->producer())) open.push_back(read);
   }
   std::vector<const Node*> order;
   for (const auto& node : graph.nodes()) {
     if (needed.contains(node.get())) order.push_back(node.get());
   }
   return order;
+}
+
+std::vector<std::string> write_graph(const Graph& graph, std::span<const Value* const> results,
+                                     Body& body) {
+  for (const Node* node : needed_nodes(graph, results, *body.context().known, body)) {
+    try {
+      write_call(*node, body);
+    } catch (const Error& error) {
+      throw Error(fmt::format("in its graph, {} '{}': {}", node->op, node->label(), error.what()));
+    }
+  }
+  std::vector<std::string> texts;
+  for (const Value* result : results) texts.push_back(body.tensor(result));
+  return texts;
 }
 
 void write_call(const Node& node, Body& body) {
@@ -135,6 +150,7 @@ void write_call(const Node& node, Body& body) {
   }
   if (!row) throw Error("this operator has no counterpart in the table of calls");
   if (!row->cell.gap.empty()) throw Error(std::string(row->cell.gap));
+  if (row->write) return row->write(node, body);
   if (is_said_by_form(node, body)) return;
   if (const auto idiom = idiom_of(node, body)) {
     const std::string text = idiom->text(body);

@@ -73,7 +73,7 @@ def wrong_values(cases, run, raised):
     return wrong
 
 
-# Cases of operators that are refused as such, by how their names begin.
+# Cases of operators that Keras refuses as such, by how their names begin.
 NOT_EXPORTED = ("If ", "Loop ", "Scan", "Sequence", "ConcatFromSequence", "SplitToSequence", "Optional",
                 "Identity of a sequence")
 WHY_NOT = re.compile("control flow is not exported yet|values that are no tensors are not exported yet")
@@ -82,10 +82,13 @@ WITHOUT_CALLS = ("RNN", "GRU", "LSTM", "Attention", "LinearAttention", "TensorSc
 NO_CALL = re.compile("control flow is not exported yet|no case of the tests covers it yet")
 
 
-def refusals(cases):
-    """What was refused: (case, variant) with the last line of the reason; of control flow and containers, which
+def refusals(cases, has_control_flow=False):
+    """What was refused: (case, variant) with the last line of the reason; where control flow and containers
     are refused as such, only what is not."""
     refused = {}
+    if has_control_flow:
+        return {(case["case"], case["variant"]): case["refused"].splitlines()[-1].strip() for case, _ in cases
+                if "refused" in case}
     for case, _ in cases:
         said = case.get("refused")
         if case["case"].startswith(NOT_EXPORTED):

@@ -150,6 +150,40 @@ texts ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
 }}
 """
 
+# Loops and branches that read weights around them.
+CONTROL_FLOW = """
+<ir_version: 8, opset_import: ["" : 17]>
+steps ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
+  {type}[4,4] "cell.weight" = normal(1, 0.5), {type}[4] "cell.bias" = normal(2, 0.3),
+  {type}[4,4] "again.weight" = normal(3, 0.5),
+  {type}[4,3] "head.weight" = normal(7, 0.5), {type}[3] "head.bias" = normal(8, 0.1)
+>
+{{
+  first = ReduceMin<keepdims = 0, axes = [1]>(image)
+  last, all = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1], scan_output_axes = [1],
+    body = step ({type}[n, k] state, {type}[n, k] row) => ({type}[n, k] next, {type}[n, k] shown) {{
+      product = MatMul(state, "cell.weight")
+      moved = Add(product, "cell.bias")
+      mixed = Add(moved, row)
+      next = Tanh(mixed)
+      shown = Mul(next, row)
+    }}>(first, image)
+  mean = ReduceMean<keepdims = 0, axes = [1]>(all)
+  times = Constant<value = int64 {{3}}>()
+  more = Loop<body = again (int64 i, bool go, {type}[n, k] s) => (bool on, {type}[n, k] t) {{
+      on = Identity(go)
+      one = Constant<value = int64 {{1}}>()
+      is_first = Less(i, one)
+      t = If<then_branch = yes () => ({type}[n, k] a) {{ p = MatMul(s, "again.weight") a = Sigmoid(p) }},
+             else_branch = no () => ({type}[n, k] b) {{ b = Sin(s) }}>(is_first)
+    }}>(times, , last)
+  both = Add(more, mean)
+  logits = MatMul(both, "head.weight")
+  scores = Add(logits, "head.bias")
+  probabilities = Softmax<axis = 1>(scores)
+}}
+"""
+
 # Settings that are not the defaults, all that the formula has: a number that gets lost shows.
 OPTIMIZERS = {
     ("sgd", "torch"): ["--weight-decay", "0.01"],
@@ -182,7 +216,7 @@ def made_up(network, loss, random):
     """An image, or the numbers of rows, with its label."""
     if network == TABLE:
         return random.integers(0, 5, (6, 6)), random.integers(0, 3, (6, 6))
-    image = random.normal(size=(6, 5, 4) if network in (LSTM, GRU, ONE_BIAS) else (6, 2, 8, 8))
+    image = random.normal(size=(6, 5, 4) if network in (CONTROL_FLOW, GRU, LSTM, ONE_BIAS) else (6, 2, 8, 8))
     return image, random.integers(0, 3, 6) if loss == "softmax_cross_entropy" else random.uniform(0, 1, (6, 3))
 
 

@@ -62,4 +62,4 @@ def test_values(cases):
 
 
 def test_refusals(cases):
-    assert refusals(cases) == REFUSED
+    assert refusals(cases, has_control_flow=True) == REFUSED

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from emitted import module_of
-from jobs import GRU, LSTM, OPTIMIZERS, TABLE, assert_same_state, relay, taken_back_exactly
+from jobs import CONTROL_FLOW, GRU, LSTM, ONE_BIAS, OPTIMIZERS, TABLE, assert_same_state, relay, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -70,6 +70,14 @@ def test_recurrent_layers(tmp_path, network, kind, formula):
     for layer in (["nn.LSTM(4, 3, batch_first=True, bidirectional=True", "nn.LSTM(6, 2, batch_first=True, "] if network == LSTM
                   else ["nn.GRU(4, 3, batch_first=True, bidirectional=True", "nn.RNN(6, 2, nonlinearity"]):
         assert layer in source
+
+
+@pytest.mark.parametrize("network", [ONE_BIAS, CONTROL_FLOW], ids=["GRU", "control flow"])
+def test_loops(tmp_path, network):
+    """Autograd follows a GRU that PyTorch has no layer for, and loops and branches with weights inside."""
+    constants = ["--freeze", "none", "--freeze", "few"] if network == ONE_BIAS else []
+    check(tmp_path, ["--optimizer", "adam", *constants], network=network)
+    assert "\n        for " in (tmp_path / "torch/model.py").read_text()
 
 
 def test_frozen_recurrent_layers(tmp_path):

@@ -171,8 +171,9 @@ class KerasClasses : public ModelClasses {
     const auto first = items_for(root, predictions());
     write_items(root, first, body);
     const std::string read = names_of(body, predictions());
-    body.add_line("if training or self.in_step:");
-    body.add_line(fmt::format("    return {}  # what the loss reads", read));
+    body.open_block("if training or self.in_step:");
+    body.add_statement(fmt::format("return {}  # what the loss reads", read));
+    body.close_block();
     if (results_follow()) {
       body.add_line(fmt::format("return self.results({})", read));
       return;

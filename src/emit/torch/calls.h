@@ -95,6 +95,21 @@ std::string_view refuse_attention(const Node& node);
 std::string cross_entropy(const Call&);
 std::string nll_loss(const Call&);
 
+// control_flow.cpp
+void if_(const Node& node, Body& body);
+void loop(const Node& node, Body& body);
+void scan(const Node& node, Body& body);
+void sequence_map(const Node& node, Body& body);
+
+// sequence.cpp
+std::string concat_from_sequence(const Call& c);
+std::string has_element(const Call& c);
+std::string optional(const Call& c);
+std::string sequence_at(const Call& c);
+std::string sequence_erase(const Call& c);
+std::string sequence_insert(const Call& c);
+std::string split_to_sequence(const Call& c);
+
 // recurrent.cpp
 /// Never called: what is no layer is written in plainer operators.
 std::string recurrent(const Call&);

@@ -77,8 +77,9 @@ class TorchClasses : public ModelClasses {
         return std::ranges::find(first, item) != first.end();
       });
       const std::string read = names_of(body, predictions());
-      body.add_line("if self.training:");
-      body.add_line(fmt::format("    return {}  # what the loss reads", read));
+      body.open_block("if self.training:");
+      body.add_statement(fmt::format("return {}  # what the loss reads", read));
+      body.close_block();
     }
     write_items(scope, items, body);
     body.add_line(fmt::format("return {}", names_of(body, is_model ? results() : scope.outputs)));

@@ -420,6 +420,24 @@ class BiasedBatchNorm(nn.modules.batchnorm._BatchNorm):
         return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
 
 
+def stacked(layers, shape, dtype, dim=0):
+    """What the iterations of a loop gave, as one tensor; of none, an empty one of that shape."""
+    if not layers and shape is None:
+        raise ValueError("a loop of no iteration, of which the model does not say what it would give")
+    return torch.stack(layers, dim=dim) if layers else torch.empty(shape, dtype=dtype)
+
+
+def inserted(sequence, x, at):
+    """A list with x at that place."""
+    return [*sequence[:at], x, *sequence[at:]]
+
+
+def erased(sequence, at):
+    """A list without the element at that place."""
+    at %= len(sequence)
+    return [*sequence[:at], *sequence[at + 1:]]
+
+
 def dropout(x, ratio, training):
     """Drops elements, and says which were kept."""
     if not training:
