@@ -46,6 +46,32 @@ def test_what_is_given(name):
         x = X.copy()
 
 
+def test_batches_of_any_size():
+    trainer = onward.Trainer(model_of("maps by strings"))
+    for rows in (2, 1, 0, 2):
+        assert trainer.infer({"x": X[:rows]})["y"] == GIVEN["maps by strings"][2][:rows]
+    with pytest.raises(onward.Error, match="dimension 1 is 2 and 3"):
+        trainer.infer({"x": np.zeros((2, 3), np.float32)})
+
+
+def test_graphs_inside_of_operators_without_kernels():
+    """An SVMClassifier joins probabilities in a Loop; here what it gives is followed by a map."""
+    x = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
+    nodes = """label, p = ai.onnx.ml.SVMClassifier<
+        support_vectors = [0.5, 1.0, -1.0, 2.0, 0.0, 1.0, -1.0, 0.5, 0.0], coefficients = [0.5, -1.5, 1.0, 2.0, -0.5, 1.0],
+        rho = [0.25, -0.5, 0.125], vectors_per_class = [1, 1, 1], classlabels_strings = ["a", "b", "c"], kernel_type = "RBF",
+        kernel_params = [0.5, 0.0, 0.0], prob_a = [-1.5, -0.5, -1.0], prob_b = [0.25, 0.0, -0.5]>(x)"""
+    given = []
+    for last, kind in (("y = Identity(p)", "float[N,3]"),
+                       ('y = ai.onnx.ml.ZipMap<classlabels_strings = ["a", "b", "c"]>(p)', "seq(map(string, float))")):
+        trainer = onward.Trainer(onward.parse(f"""<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>
+            g (float[N,3] x) => (string[N] label, {kind} y) {{ {nodes} {last} }}"""))
+        given.append([trainer.infer({"x": x[:rows]}) for rows in (4, 2, 4)])
+    for plain, maps in zip(*given):
+        assert maps["label"].tolist() == plain["label"].tolist()
+        np.testing.assert_allclose([list(each.values()) for each in maps["y"]], plain["y"], rtol=1e-6)
+
+
 def test_values_of_maps_are_scalars():
     [row, _] = onward.Trainer(model_of("maps by integers")).infer({"x": X})["y"]
     assert all(type(key) is int and type(value) is np.float32 for key, value in row.items())
