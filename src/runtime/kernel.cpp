@@ -58,14 +58,29 @@ void Site::action(std::function<void(const Run&)> run) {
                 .run = std::move(run)});
 }
 
+std::pair<SlotIndex, SlotIndex> Site::rearranged(size_t index, size_t bytes) {
+  const SlotIndex plain = builder_.read(*node_.input(index), Layout::plain);
+  reads_.push_back(builder_.scratch(bytes));
+  return {plain, reads_.back()};
+}
+
+void Site::before(std::string_view kernel, std::vector<SlotIndex> reads,
+                  std::vector<SlotIndex> writes, std::function<void(const Run&)> run) {
+  builder_.add({.label = node_.label() + " (" + node_.op + ")",
+                .kernel = std::string(kernel),
+                .reads = std::move(reads),
+                .writes = std::move(writes),
+                .run = std::move(run)});
+}
+
 std::vector<const KernelChoice*> kernel_choices(const Node& node) {
   using Key = std::pair<std::string_view, std::string_view>;
   static const auto table = [] {
     std::map<Key, std::vector<const KernelChoice*>> made;
     for (const auto family :
-         {conv_choices, indexing_choices, layer_normalization_choices, loss_choices, matmul_choices,
-          normalization_choices, piece_choices, pool_choices, random_choices, reduction_choices,
-          resize_choices, shape_choices, softmax_choices}) {
+         {conv_choices, fourier_choices, indexing_choices, layer_normalization_choices,
+          loss_choices, matmul_choices, normalization_choices, piece_choices, pool_choices,
+          random_choices, reduction_choices, resize_choices, shape_choices, softmax_choices}) {
       for (const KernelChoice& choice : family()) {
         made[{choice.domain, choice.op}].push_back(&choice);
       }

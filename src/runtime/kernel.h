@@ -36,6 +36,11 @@ class Site {
   /// Lets the output share the input's memory: the elements are the same.
   void share(size_t output, size_t input);
   void action(std::function<void(const Run&)> run);
+  /// The slot of an input that lies plain, and memory that the action reads instead of it.
+  std::pair<SlotIndex, SlotIndex> rearranged(size_t index, size_t bytes);
+  /// Something to be done before the action.
+  void before(std::string_view kernel, std::vector<SlotIndex> reads, std::vector<SlotIndex> writes,
+              std::function<void(const Run&)> run);
 
  private:
   PlanBuilder& builder_;
@@ -73,6 +78,7 @@ void make_reference(Site& site);
 
 // One list a family.
 std::span<const KernelChoice> conv_choices();
+std::span<const KernelChoice> fourier_choices();
 std::span<const KernelChoice> indexing_choices();
 std::span<const KernelChoice> layer_normalization_choices();
 std::span<const KernelChoice> loss_choices();

@@ -36,7 +36,7 @@ void plan_memory(Plan& plan) {
     lives[static_cast<size_t>(memory_of(plan, slot))].extend(time);
   };
   size_t time = 0;
-  for (const auto* actions : {&plan.micro, &plan.update, &plan.commit}) {
+  for (const auto* actions : {&plan.once, &plan.micro, &plan.update, &plan.commit}) {
     for (const Action& action : *actions) {
       for (const SlotIndex slot : action.reads) touch(slot, time);
       for (const SlotIndex slot : action.writes) touch(slot, time);

@@ -11,6 +11,7 @@
 #include "eval/kernel.h"
 #include "ir/model.h"
 #include "passes/passes.h"
+#include "runtime/buffer.h"
 #include "runtime/commit_bounds.h"
 
 namespace onward {
@@ -42,6 +43,9 @@ struct Run {
   }
 };
 
+/// The kernel of any operator and type, in plain loops.
+inline constexpr std::string_view kReferenceKernel = "reference";
+
 /// One thing that a plan does: a kernel bound to its slots.
 struct Action {
   std::string label;   // the node, or what is done between nodes
@@ -49,12 +53,13 @@ struct Action {
   std::string reason;  // why none that stand before it were
   std::vector<SlotIndex> reads, writes;
   std::function<void(const Run&)> run;
-  double seconds = 0;  // that it took so far
+  double seconds = 0;      // that it took so far
+  bool is_random = false;  // other results in each run
 };
 
 /// What a slot is, and where its bytes are.
 struct SlotInfo {
-  enum class Home : uint8_t { arena, state, constant, input };
+  enum class Home : uint8_t { arena, state, constant, input, kept };
 
   Home home = Home::arena;
   DType dtype = DType::undefined;
@@ -64,7 +69,7 @@ struct SlotInfo {
   std::string name;        // of the state or the input
   Tensor constant;         // keeps the bytes alive
   SlotIndex same_as = -1;  // shares the memory of another slot: a reshape
-  size_t offset = 0;       // in the arena
+  size_t offset = 0;       // in the arena, or in what is kept
 };
 
 struct Continuation;
@@ -102,6 +107,8 @@ struct Plan {
 
   Model step;  // owns the nodes that the kernels look at
   std::vector<SlotInfo> slots;
+  /// What follows from constants alone (weights in a kernel's layout): run once, and kept.
+  std::vector<Action> once;
   /// Only the last of the three writes to the state, and no action of it can fail.
   std::vector<Action> micro, update, commit;
   std::vector<Copy> copies;
@@ -112,6 +119,7 @@ struct Plan {
   std::vector<Operand> operands;           // of the commit
   CommitBounds bounds;
   size_t arena_bytes = 0;
+  Buffer kept;
   size_t tile_registers = 0;  // the most that an action of the commit uses
   /// Where shapes depend on data, the plan ends before the step does.
   std::unique_ptr<Continuation> rest;
@@ -150,6 +158,9 @@ std::unique_ptr<Plan> make_plan(Model step, const PlanRequest& request,
 
 /// The slot whose memory a slot has: its own, or that of what it is a view of.
 SlotIndex memory_of(const Plan& plan, SlotIndex slot);
+
+/// Moves the actions that follow from constants alone to the front, to be run once.
+void keep_constants(Plan& plan);
 
 /// Gives each slot of the arena an offset such that those alive at the same time do not overlap.
 void plan_memory(Plan& plan);

@@ -212,7 +212,7 @@ void PlanBuilder::plan_node(const Node& node) {
     }
     reason_ += fmt::format("{}{}: {}", reason_.empty() ? "" : "; ", choice->name, refusal);
   }
-  kernel_ = "reference";
+  kernel_ = kReferenceKernel;
   Site site(*this, node);
   make_reference(site);
 }
@@ -299,7 +299,10 @@ void PlanBuilder::share(const Value& output, const Value& input) {
   slots_[{&output, Layout::plain}] = slot;
 }
 
-void PlanBuilder::add(Action action) { actions_->push_back(std::move(action)); }
+void PlanBuilder::add(Action action) {
+  action.is_random = current_ && has_traits(*current_, kRandom);
+  actions_->push_back(std::move(action));
+}
 
 void PlanBuilder::use_tiles(size_t registers) {
   plan_.tile_registers = std::max(plan_.tile_registers, registers);
@@ -329,6 +332,7 @@ std::unique_ptr<Plan> make_plan(Model step, const PlanRequest& request,
   auto plan = std::make_unique<Plan>();
   plan->step = std::move(step);
   PlanBuilder(*plan, request, is_state).build();
+  keep_constants(*plan);
   plan_memory(*plan);
   refuse_beyond_memory(static_cast<int64_t>(plan->arena_bytes), "the tensors of a step");
   return plan;

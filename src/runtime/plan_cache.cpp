@@ -23,12 +23,13 @@ size_t bytes_of(const Plan& plan, const Graph& step) {
   for (const SlotInfo& slot : plan.slots) {
     bytes += sizeof(SlotInfo) + kSlotBytes + sizeof(std::byte*) + bytes_of(slot.constant, shared);
   }
-  for (const auto* actions : {&plan.micro, &plan.update, &plan.commit}) {
+  for (const auto* actions : {&plan.once, &plan.micro, &plan.update, &plan.commit}) {
     for (const Action& action : *actions) {
       bytes += sizeof(Action) + kActionBytes;
       if (action.kernel.starts_with("onednn")) bytes += kPrimitiveBytes;
     }
   }
+  bytes += plan.kept.size();
   return bytes;
 }
 

@@ -21,6 +21,7 @@ struct BoundPlan {
   std::vector<std::optional<Range>> known;
   uint64_t known_at = 0;
   int64_t runs = 0;
+  bool has_kept = false;  // what runs once has run
 };
 
 /// The plans of a program by the types of its inputs. Where they hold too many bytes, those that

@@ -72,6 +72,15 @@ std::string PlannedSubgraphs::explain() const {
   return text;
 }
 
+TimeSpent PlannedSubgraphs::times() const {
+  TimeSpent sum;
+  for (const auto& [graph, body] : bodies_) {
+    const TimeSpent& times = body->program.times();
+    sum.add(times.all, times.reference);
+  }
+  return sum;
+}
+
 std::vector<eval::RuntimeValue> PlannedSubgraphs::run(const Call& call) const {
   const auto is_tensor = [](const eval::RuntimeValue& value) { return value.is_tensor(); };
   if (!gives_tensors(call.graph) || !std::ranges::all_of(call.arguments, is_tensor)) {

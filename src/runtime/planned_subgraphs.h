@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "eval/subgraph.h"
+#include "runtime/time_spent.h"
 
 namespace onward {
 
@@ -20,6 +21,8 @@ class PlannedSubgraphs final : public eval::SubgraphRunner {
 
   /// What the plans of all graphs that were run do, as Program::explain() says it.
   std::string explain() const;
+  /// The time that they took so far.
+  TimeSpent times() const;
 
  private:
   struct Body;

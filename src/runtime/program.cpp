@@ -29,14 +29,16 @@ Tensor copied(const SlotInfo& info, const std::byte* from) {
 }
 
 /// Looking at the clock takes some 30 ns, next to nothing beside the smallest kernel.
-void run_actions(std::vector<Action>& actions, const Run& run) {
+void run_actions(std::vector<Action>& actions, const Run& run, TimeSpent& times) {
   using Clock = std::chrono::steady_clock;
   auto begun = Clock::now();
   for (Action& action : actions) {
     try {
       action.run(run);
       const auto done = Clock::now();
-      action.seconds += std::chrono::duration<double>(done - begun).count();
+      const double seconds = std::chrono::duration<double>(done - begun).count();
+      action.seconds += seconds;
+      times.add(seconds, action.kernel == kReferenceKernel ? seconds : 0);
       begun = done;
     } catch (Error& error) {
       error.add_context("in " + action.label);
@@ -167,10 +169,11 @@ void refuse_copies_not_finite(const BoundPlan& bound) {
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 
-Program::Program(Model rest, PlanRequest request, std::shared_ptr<Accumulation> accumulation)
+Program::Program(Model rest, PlanRequest request, const Program& whole)
     : step_(std::move(rest)),
       request_(std::move(request)),
-      accumulation_(std::move(accumulation)),
+      accumulation_(whole.accumulation_),
+      times_(whole.times_),
       is_rest_(true) {
   for (const auto& binding : request_.bindings) targets_.push_back(binding.target);
 }
@@ -240,8 +243,7 @@ std::unique_ptr<Plan> Program::plan_regions(const Model& step, const State& stat
     rest.input_layouts[output.name] = plan->slots[static_cast<size_t>(output.slot)].layout;
   }
   InputLayouts layouts = rest.input_layouts;
-  std::unique_ptr<Program> program(
-      new Program(std::move(regions->rest), std::move(rest), accumulation_));
+  std::unique_ptr<Program> program(new Program(std::move(regions->rest), std::move(rest), *this));
   plan->rest = std::make_unique<Continuation>(std::move(regions->dynamic), std::move(program),
                                               std::move(layouts));
   return plan;
@@ -285,6 +287,8 @@ void Program::bind(BoundPlan& bound, const TensorMap* inputs, const State& state
       continue;
     } else if (slot.home == SlotInfo::Home::arena) {
       at = arena_.data() + slot.offset;
+    } else if (slot.home == SlotInfo::Home::kept) {
+      at = plan.kept.data() + slot.offset;
     } else if (slot.home == SlotInfo::Home::state) {
       at = state.data(slot.name);
     } else {
@@ -294,6 +298,10 @@ void Program::bind(BoundPlan& bound, const TensorMap* inputs, const State& state
   if (bound.state != &state) bound.known_at = 0;
   bound.state = &state;
   bound.arena = arena_.data();
+  if (bound.has_kept) return;
+  const eval::RandomKey none;
+  run_actions(bound.plan->once, {.pointers = bound.pointers.data(), .random = &none}, *times_);
+  bound.has_kept = true;
 }
 
 TensorMap Program::run(const TensorMap& inputs, State& state, const eval::RandomKey& random) {
@@ -312,8 +320,20 @@ Program& Program::run_on(BoundPlan& bound, const TensorMap& inputs, const State&
         output.name,
         Tensor::view(info.dtype, info.dims, {at(bound, output.slot), info.bytes}, nullptr));
   }
-  rest.run_dynamic(state, random);
+  node_by_node(rest.subgraphs, [&] { rest.run_dynamic(state, random); });
   return *rest.program;
+}
+
+/// Does what reference kernels do, but for the graphs inside of nodes, which have plans.
+void Program::node_by_node(const PlannedSubgraphs& subgraphs, const std::function<void()>& work) {
+  const auto begun = std::chrono::steady_clock::now();
+  const TimeSpent before = subgraphs.times();
+  work();
+  const TimeSpent after = subgraphs.times();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const double in_plans = after.fast() - before.fast();
+  times_->add(seconds, std::max(0.0, seconds - in_plans));
 }
 
 TensorMap Program::compute(const TensorMap& inputs, const State& state,
@@ -324,14 +344,14 @@ TensorMap Program::compute(const TensorMap& inputs, const State& state,
   bind(bound, &inputs, state);
   ++bound.runs;
   const Run run{.pointers = bound.pointers.data(), .random = &random};
-  run_actions(bound.plan->micro, run);
+  run_actions(bound.plan->micro, run, *times_);
   if (bound.plan->rest) {
     Program& rest = run_on(bound, inputs, state, random);
     return rest.compute(bound.plan->rest->inputs, state, random);
   }
   require_finite(bound);
   accumulation_->ranges = gradient_ranges(bound);
-  run_actions(bound.plan->update, run);
+  run_actions(bound.plan->update, run, *times_);
   reserve_tiles(bound.plan->tile_registers);
   return outputs_of(bound, {false, true});
 }
@@ -376,7 +396,7 @@ void Program::commit_bounded(const State& state, const std::vector<Range>& resul
   BoundPlan& bound = *last_;
   const Plan& plan = *bound.plan;
   const eval::RandomKey none;
-  run_actions(bound.plan->commit, {.pointers = bound.pointers.data(), .random = &none});
+  run_actions(bound.plan->commit, {.pointers = bound.pointers.data(), .random = &none}, *times_);
   run_copies(bound, Copies::all);
   state.note_change();
   for (size_t i = 0; i < plan.operands.size(); ++i) {
@@ -402,7 +422,7 @@ void Program::commit(State& state) {
   StateUndo undo(state);
   undo.keep(targets_);
   const eval::RandomKey none;
-  run_actions(last_->plan->commit, {.pointers = last_->pointers.data(), .random = &none});
+  run_actions(last_->plan->commit, {.pointers = last_->pointers.data(), .random = &none}, *times_);
   run_copies(*last_, Copies::all);
   state.note_change();
   for (const std::string& name : targets_) {
@@ -431,7 +451,7 @@ TensorMap Program::run_micro(const TensorMap& inputs, State& state, const eval::
   }
   bind(bound, &inputs, state);
   ++bound.runs;
-  run_actions(bound.plan->micro, {.pointers = bound.pointers.data(), .random = &random});
+  run_actions(bound.plan->micro, {.pointers = bound.pointers.data(), .random = &random}, *times_);
   if (bound.plan->rest) {
     Program& rest = run_on(bound, inputs, state, random);
     return rest.run_micro(bound.plan->rest->inputs, state, random, examples);
@@ -462,7 +482,7 @@ TensorMap Program::compute_update(const State& state, const eval::RandomKey& ran
     write_mean(plan.slots[static_cast<size_t>(slot)], accumulation_->sums[g], accumulation_->total,
                at(*last_, slot));
   }
-  run_actions(plan.update, {.pointers = last_->pointers.data(), .random = &random});
+  run_actions(plan.update, {.pointers = last_->pointers.data(), .random = &random}, *times_);
   reserve_tiles(plan.tile_registers);
   return outputs_of(*last_, {true});
 }
@@ -489,6 +509,9 @@ std::string Program::explain() const {
       text += action.reason.empty() ? "\n" : fmt::format("   ({})\n", action.reason);
     }
   };
+  for (const Action& action : plan.once) {
+    text += fmt::format("once           {:24} {}\n", action.kernel, action.label);
+  }
   list("micro", plan.micro);
   list("update", plan.update);
   list("commit", plan.commit);

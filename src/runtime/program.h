@@ -60,6 +60,8 @@ class Program {
   /// What the plan of the last run does, one line an action: its part of the time, the kernel, the
   /// node, and why it is not a faster kernel.
   std::string explain() const;
+  /// The time that all runs took so far, and what of it passed in reference kernels.
+  const TimeSpent& times() const { return *times_; }
 
   const PlanCache& plans() const { return plans_; }
 
@@ -92,7 +94,7 @@ class Program {
   };
 
   /// What follows in another program's step, once the shapes are there.
-  Program(Model rest, PlanRequest request, std::shared_ptr<Accumulation> accumulation);
+  Program(Model rest, PlanRequest request, const Program& whole);
 
   void check(const TensorMap& inputs) const;
   Model specialized(const TensorMap& inputs) const;
@@ -111,6 +113,7 @@ class Program {
   void commit_bounded(const State& state, const std::vector<Range>& results);
   eval::Environment evaluated(const TensorMap& inputs, const State& state,
                               const eval::RandomKey& random);
+  void node_by_node(const PlannedSubgraphs& subgraphs, const std::function<void()>& work);
   TensorMap interpret(const TensorMap& inputs, const State& state, const eval::RandomKey& random);
 
   Model step_;
@@ -120,6 +123,7 @@ class Program {
   BoundPlan* last_ = nullptr;
   Buffer arena_;
   std::shared_ptr<Accumulation> accumulation_ = std::make_shared<Accumulation>();
+  std::shared_ptr<TimeSpent> times_ = std::make_shared<TimeSpent>();
   bool is_rest_ = false;
   PlannedSubgraphs subgraphs_;
   TensorMap new_state_;  // computed node by node, and not yet applied

@@ -26,7 +26,9 @@ eval::Environment Program::evaluated(const TensorMap& inputs, const State& state
       environment.emplace(initializer, state.get(initializer->name()));
     }
   }
-  eval::run_graph(*step_.graph, environment, {.random = random, .subgraphs = &subgraphs_});
+  node_by_node(subgraphs_, [&] {
+    eval::run_graph(*step_.graph, environment, {.random = random, .subgraphs = &subgraphs_});
+  });
   return environment;
 }
 

@@ -1,5 +1,7 @@
 #include "train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -195,8 +197,18 @@ void Trainer::initialize() {
 
 std::string Trainer::explain() const {
   std::string text;
+  TimeSpent times;
+  const auto add = [&](const Program& program) {
+    text += program.explain();
+    times.add(program.times().all, program.times().reference);
+  };
   for (const auto& step : step_programs_) {
-    if (step) text += step->program.explain();
+    if (step) add(step->program);
+  }
+  if (text.empty() && inference_) add(*inference_);
+  if (times.all > 0) {
+    text += fmt::format("{:.1f} % of the time in kernel '{}'\n", 100 * times.reference / times.all,
+                        kReferenceKernel);
   }
   return text;
 }

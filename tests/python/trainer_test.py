@@ -200,6 +200,17 @@ def test_several_threads_share_a_trainer(trainer):
 def test_explain(trainer):
     trainer.step(BATCH)
     assert "MatMul" in trainer.explain() or "Gemm" in trainer.explain()
+    assert trainer.explain().endswith("\n0.0 % of the time in kernel 'reference'\n")
+
+
+def test_explain_tells_of_inference_where_there_was_no_step():
+    """CumSum has no fast kernel."""
+    trainer = onward.Trainer(onward.parse("""<ir_version: 8, opset_import: ["" : 17]>
+        m (float[N,3] x) => (float[N,3] y) <int64 axis = {1}> { y = CumSum(x, axis) }"""))
+    assert trainer.explain() == ""
+    trainer.infer({"x": np.ones((2, 3), np.float32)})
+    assert "CumSum" in trainer.explain()
+    assert trainer.explain().endswith("100.0 % of the time in kernel 'reference'\n")
 
 
 WIDE = onward.parse("""<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]>

@@ -94,7 +94,7 @@ TensorMap run_apart(Plan& plan, const TensorMap& inputs, size_t guard) {
   }
   const eval::RandomKey random;
   const Run run{.pointers = pointers.data(), .random = &random};
-  for (const auto* actions : {&plan.micro, &plan.update}) {
+  for (const auto* actions : {&plan.once, &plan.micro, &plan.update}) {
     for (const Action& action : *actions) {
       action.run(run);
       for (const SlotIndex slot : action.writes) {

@@ -2,6 +2,9 @@
 // in the state and are brought into the layout that oneDNN wants in each step, which is little next
 // to the convolution itself.
 
+#include <algorithm>
+#include <numeric>
+
 #include "ops/window.h"
 #include "runtime/kernels/conv_im2col.h"
 #include "runtime/kernels/conv_weights.h"
@@ -29,6 +32,28 @@ struct Geometry {
   }
 };
 
+/// Puts dimensions of size one, in which nothing moves, before the others: the same elements in
+/// memory, and oneDNN runs along the last dimension. Of an image of one column it makes one of one
+/// row.
+void move_ones_to_front(Geometry& g) {
+  const size_t spatial = g.strides.size();
+  const auto is_one = [&](size_t d) {
+    const auto last = [&](const std::vector<int64_t>& dims) {
+      return dims[dims.size() - spatial + d];
+    };
+    return last(g.x) == 1 && last(g.w) == 1 && last(g.y) == 1 && g.before[d] == 0 &&
+           g.after[d] == 0;
+  };
+  std::vector<size_t> order(spatial);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_partition(order, is_one);
+  for (auto* list : {&g.x, &g.w, &g.y, &g.strides, &g.dilations, &g.before, &g.after}) {
+    const std::vector<int64_t> old = *list;
+    const size_t first = old.size() - spatial;
+    for (size_t d = 0; d < spatial; ++d) (*list)[first + d] = old[first + order[d]];
+  }
+}
+
 Geometry read_geometry(const Node& node, std::vector<int64_t> x, std::vector<int64_t> w,
                        std::vector<int64_t> y) {
   const std::vector<int64_t> kernel(w.begin() + 2, w.end());
@@ -42,6 +67,7 @@ Geometry read_geometry(const Node& node, std::vector<int64_t> x, std::vector<int
     w.insert(w.begin(), groups);
   }
   g.x = std::move(x), g.w = std::move(w), g.y = std::move(y);
+  move_ones_to_front(g);
   return g;
 }
 
@@ -93,22 +119,26 @@ convolution_forward::primitive_desc forward_desc(const Geometry& g, bool bias,
           g.strides,       g.dilations, g.before, g.after, attributes};
 }
 
-/// The plain weights in the layout that a primitive wants; a reorder only where the two differ.
+/// Input `index`, plain weights, in the layout that a primitive wants. Where the two differ,
+/// bringing one into the other is an action of its own: that of constant weights runs once.
+Bound weights_in(Site& site, size_t index, const Geometry& g, const memory::desc& wanted) {
+  const memory::desc given = plain_desc(g.w);
+  if (given == wanted) return {given, site.input(index)};
+  const auto [from, to] = site.rearranged(index, wanted.get_size());
+  Bound plain(given, from), arranged(wanted, to);
+  const double cost = 0.5 * static_cast<double>(checked_element_count(g.w));
+  site.before("reorder of weights", {from}, {to},
+              [=, reorder = dnnl::reorder(plain.memory, arranged.memory)](const Run& run) mutable {
+                const LibraryThreads threads(cost);
+                execute(reorder, {{DNNL_ARG_FROM, plain.in(run)}, {DNNL_ARG_TO, arranged.in(run)}});
+              });
+  return arranged;
+}
+
+/// Weights that a primitive computes in the layout that it wants, and that become plain.
 class Weights {
  public:
   Weights() = default;
-  Weights(Site& site, SlotIndex plain, const Geometry& g, const memory::desc& wanted)
-      : plain_(plain_desc(g.w), plain), same_(plain_desc(g.w) == wanted) {
-    wanted_ = same_ ? plain_ : Bound(wanted, site.scratch(wanted.get_size()));
-    if (!same_) reorder_ = dnnl::reorder(plain_.memory, wanted_.memory);
-  }
-
-  dnnl_memory_t in(const Run& run) {
-    const dnnl_memory_t wanted = wanted_.in(run);
-    if (!same_) execute(reorder_, {{DNNL_ARG_FROM, plain_.in(run)}, {DNNL_ARG_TO, wanted}});
-    return wanted;
-  }
-  /// The other way: what a primitive computed becomes plain.
   static Weights result(Site& site, SlotIndex plain, const Geometry& g,
                         const memory::desc& computed) {
     Weights made;
@@ -138,7 +168,7 @@ void make_conv(Site& site) {
   const bool has_bias = site.has_input(2);
   const auto desc = forward_desc(g, has_bias, dnnl::prop_kind::forward_training);
   Bound x(desc.src_desc(), site.input(0, Layout::channels_last));
-  Weights w(site, site.input(1), g, desc.weights_desc());
+  Bound w = weights_in(site, 1, g, desc.weights_desc());
   Bound b = has_bias ? Bound(desc.bias_desc(), site.input(2)) : Bound();
   Bound y(desc.dst_desc(), site.output(0, Layout::channels_last));
   Bound scratch(desc.scratchpad_desc(), site.scratch(desc.scratchpad_desc().get_size()));
@@ -163,7 +193,7 @@ void make_conv_grad_x(Site& site) {
       onednn_engine(), kDirect, channels_last_desc(g.x), any_desc(g.w), channels_last_desc(g.y),
       g.strides, g.dilations, g.before, g.after, hint, user_scratchpad());
   Bound dy(desc.diff_dst_desc(), site.input(0, Layout::channels_last));
-  Weights w(site, site.input(1), g, desc.weights_desc());
+  Bound w = weights_in(site, 1, g, desc.weights_desc());
   Bound dx(desc.diff_src_desc(), site.output(0, Layout::channels_last));
   Bound scratch(desc.scratchpad_desc(), site.scratch(desc.scratchpad_desc().get_size()));
   site.action([=, conv = convolution_backward_data(desc)](const Run& run) mutable {
