@@ -127,9 +127,8 @@ Values loop(const ValueContext& c) {
   const int64_t trips = c.has(0) ? c.integer(0) : std::numeric_limits<int64_t>::max();
   bool condition = !c.has(1) || c.integer(1) != 0;
   Values carried;
-  std::vector<Type> types = {
-      as_declared(Tensor::scalar<int64_t>(0), *body.inputs()[0]).type(),
-      as_declared(truth(condition), *body.inputs()[1]).type()};
+  std::vector<Type> types = {as_declared(Tensor::scalar<int64_t>(0), *body.inputs()[0]).type(),
+                             as_declared(truth(condition), *body.inputs()[1]).type()};
   for (size_t i = 0; i < states; ++i) {
     carried.push_back(c.input(kFirstState + i));
     types.push_back(carried.back().type());

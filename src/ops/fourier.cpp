@@ -156,8 +156,8 @@ Grads dft_vjp(const VjpContext& c) {
   return {fitted(t, dx)};
 }
 
-/// The signal as [batch, time, parts]. The standard asks for that form; real numbers come as [batch,
-/// time] too, in files of those who go by what runtimes take.
+/// The signal as [batch, time, parts]. The standard asks for that form; real numbers come as
+/// [batch, time] too, in files of those who go by what runtimes take.
 Expr with_parts(Expr signal, const Value& value) {
   Builder& b = signal.builder();
   const auto known = rank(&value);

@@ -60,8 +60,8 @@ void keep_quantization_of_infinity(Rewrite& rewrite) {
   refuse_changed_infinity(zero->type.dtype, saturates);
 }
 
-// A scale with one dimension for a vector was one scale for all of it, or one for each element along
-// `axis`; since opset 21 it is the latter alone.
+// A scale with one dimension for a vector was one scale for all of it, or one for each element
+// along `axis`; since opset 21 it is the latter alone.
 void settle_scale_of_vector(Rewrite& rewrite) {
   Node& node = rewrite.node();
   const Value *x = node.input(0), *scale = node.input(1);

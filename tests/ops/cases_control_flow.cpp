@@ -60,7 +60,8 @@ const Case kControlFlowCases[] = {
     {"Loop whose iteration is declared as a vector of one",
      "m = Constant<value = int64 {3}>()\n"
      "  y = Loop<body = step (int64[1] i, bool go, double[] s) => (bool on, double[] t) {"
-     " on = Identity(go)  f = Cast<to = 11>(i)  q = Mul(s, f)  p = Add(q, w)  t = Tanh(p) }>(m, , x)",
+     " on = Identity(go)  f = Cast<to = 11>(i)  q = Mul(s, f)  p = Add(q, w)  t = Tanh(p) }>(m, , "
+     "x)",
      {f64("x", {2, 3}), f64("w", {3})}},
     {"Loop of no iteration",
      "m = Constant<value = int64 {0}>()\n"

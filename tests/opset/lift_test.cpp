@@ -299,8 +299,8 @@ constexpr LiftCase kCases[] = {
     {"Resize by lines", 10, "(float[4] x, float[1] s) => (y)",
      "y = Resize<mode = \"linear\">(x, s)",
      R"(y = Resize<mode = "linear", coordinate_transformation_mode = "asymmetric">(x, "", s))"},
-    {"DequantizeLinear of a vector by one scale", 13,
-     "(uint8[4] x, float[1] s, uint8[1] z) => (y)", "y = DequantizeLinear(x, s, z)",
+    {"DequantizeLinear of a vector by one scale", 13, "(uint8[4] x, float[1] s, uint8[1] z) => (y)",
+     "y = DequantizeLinear(x, s, z)",
      R"(y_no_dims = Constant<value = int64[0] {}>()
         y_scale = Reshape(s, y_no_dims)
         y_no_dims_2 = Constant<value = int64[0] {}>()
