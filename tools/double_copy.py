@@ -1,10 +1,14 @@
 """A copy of a model that computes in double where the model computes in float."""
 
+import collections
+
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16)
+# The opset of each domain, and the constants as they were.
+Given = collections.namedtuple("Given", "versions constants")
 # Inputs and attributes that stay what they are, whatever the tensors' type is.
 TYPE_ATTRIBUTES = ("to", "dtype", "output_datatype")
 
@@ -12,34 +16,44 @@ TYPE_ATTRIBUTES = ("to", "dtype", "output_datatype")
 def double_copy(model):
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    versions = {opset.domain: opset.version for opset in copy.opset_import}
-    convert_graph(copy.graph, versions)
+    given = Given({opset.domain: opset.version for opset in copy.opset_import}, {})
+    convert_graph(copy.graph, given)
     for function in copy.functions:
-        convert_nodes(function.node, {opset.domain: opset.version for opset in function.opset_import})
+        versions = {opset.domain: opset.version for opset in function.opset_import}
+        convert_nodes(function.node, Given(versions, {}))
     return copy
 
 
-def convert_graph(graph, versions):
+def convert_graph(graph, given):
+    given = Given(given.versions, given.constants | {tensor.name: copied(tensor) for tensor in graph.initializer})
     for tensor in graph.initializer:
         convert_tensor(tensor)
     for value in [*graph.input, *graph.output, *graph.value_info]:
         convert_type(value.type)
-    convert_nodes(graph.node, versions)
+    convert_nodes(graph.node, given)
 
 
-def convert_nodes(nodes, versions):
+def convert_nodes(nodes, given):
     converted = []
     for node in nodes:
-        convert_node(node, versions)
-        converted += between_casts(node, versions)
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
+            given.constants[node.output[0]] = copied(node.attribute[0].t)
+        convert_node(node, given)
+        converted += between_casts(node, given)
     del nodes[:]
     nodes.extend(converted)
 
 
-def between_casts(node, versions):
+def copied(tensor):
+    copy = TensorProto()
+    copy.CopyFrom(tensor)
+    return copy
+
+
+def between_casts(node, given):
     """A node, after casts to float of the operands that its operator does not take in double (Resize's scales, what is
     quantized), and before casts to double of what it gives in float alone."""
-    schema = schema_of(node, versions)
+    schema = schema_of(node, given.versions)
     before, after = [], []
     if not schema:
         return [node]
@@ -49,7 +63,9 @@ def between_casts(node, versions):
             if not name or "tensor(float)" not in types or "tensor(double)" in types:
                 continue
             values[i] = f"{name}__float_{i}_of_{node.output[0]}"
-            if casts is before:
+            if casts is before and name in given.constants:  # an empty one says that there is none
+                before.append(onnx.helper.make_node("Constant", [], [values[i]], value=given.constants[name]))
+            elif casts is before:
                 before.append(onnx.helper.make_node("Cast", [name], [values[i]], to=TensorProto.FLOAT))
             else:
                 after.append(onnx.helper.make_node("Cast", [values[i]], [name], to=TensorProto.DOUBLE))
@@ -63,7 +79,7 @@ def schema_of(node, versions):
         return None
 
 
-def convert_node(node, versions):
+def convert_node(node, given):
     for attribute in node.attribute:
         if attribute.name in TYPE_ATTRIBUTES and attribute.i in FLOATS:
             attribute.i = TensorProto.DOUBLE
@@ -73,7 +89,7 @@ def convert_node(node, versions):
         elif attribute.type == onnx.AttributeProto.TENSOR:
             convert_tensor(attribute.t)
         elif attribute.type == onnx.AttributeProto.GRAPH:
-            convert_graph(attribute.g, versions)
+            convert_graph(attribute.g, given)
     if node.op_type == "ConstantOfShape" and not node.attribute:
         zero = numpy_helper.from_array(np.zeros(1, np.float64))
         node.attribute.append(onnx.helper.make_attribute("value", zero))
