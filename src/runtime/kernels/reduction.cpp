@@ -26,6 +26,10 @@ std::optional<Runs> as_runs(std::span<const int64_t> dims, const std::vector<boo
   return d == dims.size() ? std::optional(runs) : std::nullopt;
 }
 
+bool is_global_pool(const Node& node) {
+  return node.op == "GlobalAveragePool" || node.op == "GlobalMaxPool";
+}
+
 /// Which axes a node reduces: those of its input 1, or of a SumTo those that its shape has not.
 std::vector<bool> reduced_axes(const Node& node) {
   const auto dims = *static_dims(*node.input(0));
@@ -38,7 +42,7 @@ std::vector<bool> reduced_axes(const Node& node) {
     }
     return reduced;
   }
-  if (node.op == "GlobalAveragePool") {
+  if (is_global_pool(node)) {
     std::fill(reduced.begin() + 2, reduced.end(), true);
     return reduced;
   }
@@ -166,7 +170,7 @@ void plan_reduction(Site& site) {
     layout = Layout::channels_last;
     runs = Runs{.outer = 1, .reduced = checked_element_count(dims) / dims[1], .inner = dims[1]};
   }
-  if (node.op == "GlobalAveragePool" && site.layout_of(0) == Layout::channels_last) {
+  if (is_global_pool(node) && site.layout_of(0) == Layout::channels_last) {
     layout = Layout::channels_last;
     runs = Runs{.outer = dims[0], .reduced = runs->reduced, .inner = dims[1]};
   }
@@ -174,7 +178,8 @@ void plan_reduction(Site& site) {
   const SlotIndex partial =
       site.scratch(static_cast<size_t>(kPartialSums * runs->inner) * sizeof(T));
   const T divisor = is_mean(node) ? static_cast<T>(runs->reduced) : T(1);
-  const auto function = node.op == "ReduceMax"   ? reduce<T, Largest<T>>
+  const bool is_largest = node.op == "ReduceMax" || node.op == "GlobalMaxPool";
+  const auto function = is_largest               ? reduce<T, Largest<T>>
                         : node.op == "ReduceMin" ? reduce<T, Smallest<T>>
                                                  : reduce<T, Add<T>>;
   site.action([=, runs = *runs](const Run& run) {
@@ -188,6 +193,7 @@ void make_reduction(Site& site) {
 
 constexpr KernelChoice kReductionChoices[] = {
     {"GlobalAveragePool", "runs", refuses_reduction, make_reduction},
+    {"GlobalMaxPool", "runs", refuses_reduction, make_reduction},
     {"ReduceMax", "runs", refuses_reduction, make_reduction},
     {"ReduceMin", "runs", refuses_reduction, make_reduction},
     {"ReduceMean", "runs", refuses_reduction, make_reduction},

@@ -1,6 +1,7 @@
 // Operators that move elements, or only say otherwise what shape they have.
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
@@ -214,7 +215,37 @@ void make_transpose(Site& site) {
   site.action([=](const Run& run) { order.run(run.at<std::byte>(x), run.at<std::byte>(y)); });
 }
 
+template <typename Word>
+void plan_fill(Site& site, const Tensor& value) {
+  Word word{};
+  std::memcpy(&word, value.bytes().data(), sizeof(word));
+  const int64_t count = checked_element_count(site.output_dims(0));
+  const SlotIndex y = site.output(0);
+  site.action([=](const Run& run) {
+    auto* to = run.at<Word>(y);
+    constexpr double kCost = 0.1 * sizeof(Word);
+    parallel_for(count, kCost,
+                 [=](int64_t first, int64_t last) { std::fill(to + first, to + last, word); });
+  });
+}
+
+void make_fill(Site& site) {
+  const auto* given = site.node().get<Tensor>("value");
+  const Tensor value = given ? *given : Tensor::scalar(0.0F);
+  switch (bits(site.dtype())) {
+    case 8:
+      return plan_fill<uint8_t>(site, value);
+    case 16:
+      return plan_fill<uint16_t>(site, value);
+    case 32:
+      return plan_fill<uint32_t>(site, value);
+    default:
+      plan_fill<uint64_t>(site, value);
+  }
+}
+
 constexpr KernelChoice kShapeChoices[] = {
+    {"ConstantOfShape", "fill", refuses_width, make_fill},
     {"Expand", "steps", refuses_width, make_expand},
     {"Flatten", "view", accepts, make_view},
     {"Identity", "view", accepts, make_view},

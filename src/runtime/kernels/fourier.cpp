@@ -1,0 +1,237 @@
+// Discrete Fourier transforms, line by line, in double: steps of radix p for each prime factor of
+// the length, which sort as they go (Stockham). Two lines of real numbers go as one of complex
+// ones.
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "runtime/kernel.h"
+#include "runtime/parallel.h"
+
+namespace onward {
+namespace {
+
+struct Complex {
+  double re = 0, im = 0;
+};
+
+Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
+Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
+Complex operator*(Complex a, Complex b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/// Transforms of one length n = p1 p2 ...: a step takes p numbers that are n/p apart.
+class Transform {
+ public:
+  Transform(int64_t length, bool inverse) : length_(length) {
+    const double turn = (inverse ? 2 : -2) * std::numbers::pi / static_cast<double>(length);
+    for (int64_t i = 0; i < length; ++i) {
+      const double angle = turn * static_cast<double>(i);
+      roots_.push_back({std::cos(angle), std::sin(angle)});
+    }
+    int64_t rest = length;
+    for (int64_t p = 2; p * p <= rest; ++p) {
+      for (; rest % p == 0; rest /= p) primes_.push_back(p);
+    }
+    if (rest > 1) primes_.push_back(rest);
+  }
+
+  int64_t length() const { return length_; }
+  /// Products of one line, roughly.
+  double work() const {
+    return static_cast<double>(length_) *
+           static_cast<double>(std::accumulate(primes_.begin(), primes_.end(), int64_t{1}));
+  }
+
+  /// Leaves the result in one of the two buffers, and returns it.
+  Complex* run(Complex* x, Complex* y) const {
+    int64_t n = length_, blocks = 1;  // a block of numbers for each of the n places that are left
+    for (const int64_t p : primes_) {
+      if (p == 2) {
+        halve(n, blocks, x, y);
+      } else {
+        divide(p, n, blocks, x, y);
+      }
+      n /= p;
+      blocks *= p;
+      std::swap(x, y);
+    }
+    return x;
+  }
+
+ private:
+  /// The root of n to a power, of n that divides the length.
+  Complex root(int64_t n, int64_t power) const {
+    return roots_[static_cast<size_t>(power % n * (length_ / n))];
+  }
+
+  void halve(int64_t n, int64_t blocks, const Complex* x, Complex* y) const {
+    const int64_t half = n / 2;
+    for (int64_t k = 0; k < half; ++k) {
+      const Complex w = root(n, k);
+      const Complex *a = x + blocks * k, *b = a + blocks * half;
+      Complex *sum = y + 2 * blocks * k, *difference = sum + blocks;
+      for (int64_t i = 0; i < blocks; ++i) {
+        sum[i] = a[i] + b[i];
+        difference[i] = (a[i] - b[i]) * w;
+      }
+    }
+  }
+
+  void divide(int64_t p, int64_t n, int64_t blocks, const Complex* x, Complex* y) const {
+    const int64_t part = n / p;
+    for (int64_t k = 0; k < part; ++k) {
+      for (int64_t j = 0; j < p; ++j) {
+        Complex* to = y + blocks * (p * k + j);
+        std::fill(to, to + blocks, Complex{});
+        for (int64_t r = 0; r < p; ++r) {
+          const Complex w = root(p, r * j) * root(n, j * k);
+          const Complex* from = x + blocks * (k + part * r);
+          for (int64_t i = 0; i < blocks; ++i) to[i] = to[i] + from[i] * w;
+        }
+      }
+    }
+  }
+
+  int64_t length_;
+  std::vector<Complex> roots_;
+  std::vector<int64_t> primes_;
+};
+
+/// A DFT of lines: how they lie in x and in y.
+struct Lines {
+  int64_t outer, inner;  // dimensions before and behind the axis
+  int64_t size, parts;   // of x along the axis, and of its numbers
+  int64_t results, result_parts;
+  int64_t given;  // numbers that are read
+  bool from_half;
+  double scale;
+};
+
+template <typename T>
+struct LineTransform {
+  const Transform& transform;
+  const Lines& lines;
+  const T* x;
+  T* y;
+
+  std::pair<int64_t, int64_t> place(int64_t line, int64_t size, int64_t parts) const {
+    return {(line / lines.inner * size * lines.inner + line % lines.inner) * parts,
+            lines.inner * parts};
+  }
+
+  void write(int64_t line, int64_t k, Complex result) const {
+    const auto [first, step] = place(line, lines.results, lines.result_parts);
+    T* to = y + first + k * step;
+    to[0] = static_cast<T>(result.re * lines.scale);
+    if (lines.result_parts == 2) to[1] = static_cast<T>(result.im * lines.scale);
+  }
+
+  void one(int64_t line, Complex* a, Complex* b) const {
+    const int64_t length = transform.length();
+    const auto [first, step] = place(line, lines.size, lines.parts);
+    for (int64_t n = 0; n < lines.given; ++n) {
+      const T* from = x + first + n * step;
+      a[n] = {static_cast<double>(from[0]), lines.parts == 2 ? static_cast<double>(from[1]) : 0};
+    }
+    std::fill(a + lines.given, a + length, Complex{});
+    if (lines.from_half) mirror(a, length);
+    const Complex* z = transform.run(a, b);
+    for (int64_t k = 0; k < lines.results; ++k) write(line, k, z[k]);
+  }
+
+  /// Two lines of real numbers as the parts of one: what of the result is symmetric is the first's.
+  void two(int64_t line, Complex* a, Complex* b) const {
+    const int64_t length = transform.length();
+    for (int64_t n = 0; n < lines.given; ++n) {
+      const auto [first, step] = place(line, lines.size, 1);
+      const auto [second, same] = place(line + 1, lines.size, 1);
+      a[n] = {static_cast<double>(x[first + n * step]), static_cast<double>(x[second + n * step])};
+    }
+    std::fill(a + lines.given, a + length, Complex{});
+    const Complex* z = transform.run(a, b);
+    for (int64_t k = 0; k < lines.results; ++k) {
+      const Complex p = z[k], q = z[k == 0 ? 0 : length - k];
+      write(line, k, {(p.re + q.re) / 2, (p.im - q.im) / 2});
+      write(line + 1, k, {(p.im + q.im) / 2, (q.re - p.re) / 2});
+    }
+  }
+
+  /// The other half of the spectrum of real numbers: the conjugates.
+  static void mirror(Complex* a, int64_t length) {
+    a[0].im = 0;
+    if (length % 2 == 0) a[length / 2].im = 0;
+    for (int64_t k = 1; k < length - k; ++k) a[length - k] = {a[k].re, -a[k].im};
+  }
+};
+
+Reason refuses_dft(const Node& node) {
+  const DType dtype = node.output(0)->type.dtype;
+  if (dtype != DType::f32 && dtype != DType::f64) return "neither f32 nor f64";
+  for (const size_t input : {1U, 2U}) {
+    const Value* value = node.input(input);
+    if (value && (!value->tensor() || value->is_input())) return "its axis or length is computed";
+  }
+  if (checked_element_count(*static_dims(*node.output(0))) == 0) return "no elements";
+  return {};
+}
+
+template <typename T>
+void make_dft_of(Site& site) {
+  const Node& node = site.node();
+  for (const size_t input : {1U, 2U}) {  // a state, which only the site knows
+    if (site.has_input(input) && !site.constant(input)) return make_reference(site);
+  }
+  const auto x_dims = site.input_dims(0), y_dims = site.output_dims(0);
+  const bool inverse = node.int_or("inverse", 0) != 0, onesided = node.int_or("onesided", 0) != 0;
+  const auto rank = static_cast<int64_t>(x_dims.size());
+  const int64_t given_axis = node.input(2) ? node.input(2)->tensor()->integer(0) : -2;
+  const auto axis = static_cast<size_t>(given_axis < 0 ? given_axis + rank : given_axis);
+  const bool from_half = inverse && onesided;
+  const int64_t size = x_dims[axis];
+  const int64_t length = node.input(1) ? node.input(1)->tensor()->integer(0)
+                         : from_half   ? 2 * (size - 1)
+                                       : size;
+  const std::span<const int64_t> all(x_dims);
+  const Lines lines{.outer = checked_element_count(all.first(axis)),
+                    .inner = checked_element_count(all.subspan(axis + 1, all.size() - axis - 2)),
+                    .size = size,
+                    .parts = x_dims.back(),
+                    .results = y_dims[axis],
+                    .result_parts = y_dims.back(),
+                    .given = std::min(size, from_half ? length / 2 + 1 : length),
+                    .from_half = from_half,
+                    .scale = inverse ? 1 / static_cast<double>(length) : 1};
+  const SlotIndex x = site.input(0), y = site.output(0);
+  site.action([=, transform = Transform(length, inverse)](const Run& run) {
+    const LineTransform<T> work{transform, lines, run.at<const T>(x), run.at<T>(y)};
+    const bool in_pairs = lines.parts == 1 && !lines.from_half;
+    const int64_t step = in_pairs ? 2 : 1, count = lines.outer * lines.inner;
+    parallel_for((count + step - 1) / step, 2 * transform.work(), [&](int64_t first, int64_t last) {
+      std::vector<Complex> a(static_cast<size_t>(transform.length())), b(a.size());
+      for (int64_t i = first; i < last; ++i) {
+        if (in_pairs && 2 * i + 1 < count) {
+          work.two(2 * i, a.data(), b.data());
+        } else {
+          work.one(step * i, a.data(), b.data());
+        }
+      }
+    });
+  });
+}
+
+void make_dft(Site& site) {
+  if (site.dtype() == DType::f32) return make_dft_of<float>(site);
+  make_dft_of<double>(site);
+}
+
+constexpr KernelChoice kFourierChoices[] = {{"DFT", "fft", refuses_dft, make_dft}};
+
+}  // namespace
+
+std::span<const KernelChoice> fourier_choices() { return kFourierChoices; }
+
+}  // namespace onward
