@@ -24,8 +24,10 @@ FUNCTIONS: dict[str, dict] = {
         conv_transpose2d conv_transpose3d dropout eq expand expand_as flatten gt hardtanh index_select layer_norm
         lift_fresh_copy linear logical_and logical_not logical_or lt matmul max_pool1d max_pool2d max_pool3d maximum
         minimum mm mul narrow numpy_T ones_like permute pow relu6 reshape rms_norm rsqrt select silu slice split
-        split_with_sizes squeeze stack sym_size t to transpose unflatten unsqueeze view where zeros_like
+        split_with_sizes squeeze stack sym_size t to transpose unflatten unsqueeze view where zeros zeros_like
     """.split(), {}),
+    # Between layers they would drop.
+    **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), {"dropout": (0.0,)}),
     **{each.torch: {} for each in ACTIVATIONS if each.torch},
     "elu": {"scale": (1,), "input_scale": (1,)},
     "add": {"alpha": (1,)}, "sub": {"alpha": (1,)}, "rsub": {"alpha": (1,)},
@@ -97,6 +99,10 @@ def _problem(node, counts):
     for argument, allowed in FUNCTIONS[name].items():
         if argument in arguments and arguments[argument] not in allowed:
             return f"{name} in {place} with {argument}={arguments[argument]}"
+    if node.target._overloadname == "data":
+        return f"{name} of a packed sequence in {place}"
+    if name == "lstm" and len(arguments["params"]) % 5 == 0 and arguments["has_biases"]:
+        return f"{place} with proj_size"
     if name == "batch_norm" and arguments["weight"] is None:
         return f"{place} with affine=False"
     if name == "batch_norm" and arguments["running_mean"] is None:
@@ -107,6 +113,12 @@ def _problem(node, counts):
 def _refuse(problems):
     problems = list(dict.fromkeys(problem for problem in problems if problem))
     refuse([f"{problems[0]} can't be exported"] if len(problems) == 1 else problems, "parts of the module")
+
+
+def forget_loops():
+    """For torch.onnx.export recurrent layers are loops for a while; what torch keeps of that would be captured later."""
+    for function in (aten.lstm.input, aten.gru.input):
+        function._dispatch_cache.clear()
 
 
 def refuse_functions(program):

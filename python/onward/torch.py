@@ -176,6 +176,7 @@ def _onnx(model, program, args, options):
             # optimize=True would merge equal weights, and fold BatchNorm into convolutions.
             exported = torch.onnx.export(program, args, dynamo=True, optimize=False, verbose=False,
                                          **{"output_names": [fresh_name("output", taken)]} | options)
+        programs.forget_loops()
         separate_names(exported.model.graph)
         proto = exported.model_proto
     except Exception as error:
