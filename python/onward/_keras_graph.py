@@ -134,6 +134,7 @@ class Graph:
     def nodes_of(self, op, inputs, wanted, **attributes):
         """The names of several results."""
         names = [self.fresh(each) for each in wanted]
+        attributes = {key: value for key, value in attributes.items() if value is not None}
         self.nodes.append(helper.make_node(op, inputs, names, name=names[0], **attributes))
         self._tell_callers(self.nodes[-1])
         return names

@@ -11,6 +11,7 @@ from onward._activations import ACTIVATIONS
 from onward._importing import warn_if_rounded
 from onward._keras_activations import activate, at_most, elu, relu6, softmax
 from onward._keras_graph import Tensor
+from onward._keras_recurrent import RECURRENT
 from onward._keras_shapes import (
     average,
     concatenate,
@@ -361,6 +362,7 @@ LAYERS = {
     L.Permute: permute, L.ReLU: _relu, L.RepeatVector: repeat_vector, L.Rescaling: _rescaling,
     L.Reshape: reshape, L.Softmax: _softmax, L.Subtract: merge("Sub"),
     **{getattr(L, row.layer): _one_operator(row) for row in ACTIVATIONS if row.layer},
+    **RECURRENT,
     **dict.fromkeys([L.Conv1D, L.Conv2D, L.Conv3D], _conv),
     **dict.fromkeys([L.Conv1DTranspose, L.Conv2DTranspose, L.Conv3DTranspose], _conv_transpose),
     **dict.fromkeys([L.DepthwiseConv1D, L.DepthwiseConv2D], _depthwise_conv),

@@ -13,6 +13,7 @@ from onward._importing import refuse
 from onward._keras_graph import TYPES, Graph, Tensor
 from onward._keras_layers import LAYERS, Call
 from onward._keras_operations import OPERATIONS, write_operation
+from onward._keras_recurrent import RECURRENT
 from onward._keras_settings import Settings
 from onward._keras_tracing import ATTEMPTS, Trace, is_array, is_own, names_of, takes_training
 from onward._keras_unify import Sizes, unify
@@ -184,7 +185,7 @@ class Walk:
         if type(layer) is keras.layers.BatchNormalization and self.uses[id(layer)] > 1:
             raise onward.Error(f"{_what(layer)} is used {self.uses[id(layer)]} times, which can't be exported")
         settings = Settings(_what(layer), layer.get_config())
-        if len(node.outputs) != 1:
+        if len(node.outputs) != 1 and type(layer) not in RECURRENT:
             raise onward.Error(f"{_what(layer)} gives {len(node.outputs)} results")
         call = Call(layer, settings, self._floats(layer, inputs), node.outputs[0].shape, self.names.get(id(layer), layer.name))
         # In a Functional model that is a default, which the model's own `training` overrides.
@@ -194,7 +195,7 @@ class Walk:
         with self._called_by(layer):
             result = LAYERS[type(layer)](self.graph, call)
         settings.finish()
-        return [result]
+        return result if isinstance(result, list) else [result]
 
     def _operation(self, node, tensors):
         def given(each):

@@ -228,8 +228,25 @@ LAYERS = {
     "kinks": lambda: ((5,), at_kinks),
     "multiply": lambda: merged(layers.Multiply),
     "subtract": subtracted,
+    **{f"{kind.__name__} {name}": lambda kind=kind, options=options: on_line(kind(3, **options))
+       for kind in (layers.LSTM, layers.GRU, layers.SimpleRNN)
+       for name, options in {"": {}, "of sequences": {"return_sequences": True}, "without bias": {"use_bias": False},
+                             "backwards": {"go_backwards": True, "return_sequences": True}}.items()},
+    "LSTM of relu": lambda: on_line(layers.LSTM(3, activation="relu", recurrent_activation="sigmoid")),
+    "GRU reset before": lambda: on_line(layers.GRU(3, reset_after=False)),
+    "bidirectional": lambda: on_line(layers.Bidirectional(layers.LSTM(3))),
+    "bidirectional of sequences": lambda: on_line(layers.Bidirectional(layers.GRU(3, return_sequences=True))),
+    "states": lambda: ((7, 4), with_states),
     **dict(activations()),
 }
+
+
+def with_states(x):
+    """One layer's last states are another one's first, as in a model that translates."""
+    y, *states = layers.LSTM(3, return_sequences=True, return_state=True)(x)
+    z = layers.LSTM(3)(x, initial_state=states)
+    both, h, c, _, last = layers.Bidirectional(layers.LSTM(2, return_sequences=True, return_state=True))(y)
+    return layers.Concatenate()([z, layers.Flatten()(both), h, c, last])
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -493,8 +510,13 @@ def in_other_type():
 
 
 REFUSED = {
-    "layers": (lambda: compiled(lambda x: layers.Dense(2)(layers.LSTM(3, name="a")(layers.GaussianNoise(0.1, name="b")(x))),
-                                (5, 4)), "GaussianNoise 'b' can't be exported\n  LSTM 'a' can't be exported"),
+    "layers": (lambda: compiled(lambda x: layers.Dense(2)(layers.ConvLSTM1D(3, 1, name="a")(layers.GaussianNoise(0.1, name="b")(x))),
+                                (5, 4, 2)), "GaussianNoise 'b' can't be exported\n  ConvLSTM1D 'a' can't be exported"),
+    "recurrent dropout": (lambda: compiled(lambda x: layers.LSTM(3, recurrent_dropout=0.25)(x), (5, 4)), "recurrent_dropout"),
+    "dropout inside": (lambda: compiled(lambda x: layers.GRU(3, go_backwards=True, dropout=0.5)(x), (5, 4)), "dropout=0.5"),
+    "merge mode": (lambda: compiled(lambda x: layers.Bidirectional(layers.GRU(3), merge_mode="sum")(x), (5, 4)), "merge_mode"),
+    "activation of gates": (lambda: compiled(lambda x: layers.LSTM(3, recurrent_activation="hard_sigmoid")(x), (5, 4)),
+                            "recurrent_activation"),
     "regularizer": (lambda: compiled(lambda x: layers.Dense(2, kernel_regularizer="l2")(x)), "regularizer"),
     "constraint": (lambda: compiled(lambda x: layers.Dense(2, kernel_constraint="non_neg")(x)), "constraint"),
     "activation": (lambda: compiled(lambda x: layers.Dense(2, activation="celu", name="d")(x)),
