@@ -341,3 +341,18 @@ def test_reductions_of_nothing(way):
     assert np.isnan(reduced("ReduceMean", np.float32)).all()
     with pytest.raises(onward.Error, match="there is no mean of no integers"):
         reduced("ReduceMean", np.int32)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", TYPES.values())
+def test_lines_of_a_dft_do_not_reach_each_other(dtype, way):
+    """Not even their rounding errors, where one is larger by far than its neighbour."""
+    lines = np.random.default_rng(0).normal(0, 1, (6, 12)).astype(dtype)
+    lines[1] *= dtype(1e25)
+    lines[2, 5] = np.nan
+    lines[4, 0] = np.inf
+    given = run("y = DFT(x)", way, x=lines[:, :, None])
+    for line in (0, 1, 3, 5):
+        wanted = np.fft.fft(lines[line].astype(np.float64))
+        np.testing.assert_allclose(given[line, :, 0] + 1j * given[line, :, 1], wanted,
+                                   atol=8 * np.finfo(dtype).eps * np.abs(wanted).max())
