@@ -72,7 +72,8 @@ REFUSED = {
            ("STFT of a length", "y_Range", "y_Squeeze", [SYMBOLIC]),
            ("STFT of a step that is an input", "y_Range", "y_Squeeze", [*VARIANTS[:3], VARIANTS[4]]),
            *((case, "y_Range", "y_Squeeze", [SYMBOLIC, VARIANTS[4]])
-             for case in ("STFT", "STFT complex", "STFT of a window and its length", "STFT of both sides")))
+             for case in ("STFT", "STFT complex", "STFT of a window and its length", "STFT of both sides",
+                          "STFT of both sides of real numbers without parts", "STFT of real numbers without parts")))
        for variant in variants},
     **{(case, variant): "Slice 'y_ScatterAdd_Slice': its input 'y_ScatterAdd_ReduceProd' is only known when it runs; make it "
                         "a constant"
@@ -86,7 +87,9 @@ REFUSED = {
     **{(f"{op}{of}", variant): f"ReduceSum '{node}': its input 'axes' is only known when it runs; make it a constant"
        for op, node in SUMS.items() for of in ("", " without dims") for variant in ("inputs", SYMBOLIC, "first input held")},
     **{(case, SYMBOLIC): "the rank of 'y' is not known; declare its shape"
-       for case in ("Conv", "Conv 1 dimension", "Conv 3 dimensions", "Conv bias", "Conv depthwise",
+       for case in ("Conv", "Conv 1 dimension", "Conv 3 dimensions", "Conv 3 dimensions of one row of columns",
+                    "Conv of a column in a padded row", "Conv of one column",
+                    "Conv of one column, groups and strides that go nowhere", "Conv bias", "Conv depthwise",
                     "Conv elements that no window reads", "Conv groups",
                     "Conv groups with all that there is", "Conv of eight outputs", "Conv of many outputs",
                     "Conv pads and strides", "Conv strides beyond the kernel", "Conv valid")},
