@@ -9,6 +9,7 @@ import numpy as np
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_grid_sample import GridSample as GridSampleOfTheEvaluator
 from onnx.reference.ops.op_resize import Resize as ResizeOfTheEvaluator
+from onnx.reference.ops.op_stft import STFT as StftOfTheEvaluator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "ops"))
 from exact_attention import ATTENTION  # noqa: E402
@@ -311,6 +312,15 @@ class Resize(ResizeOfTheEvaluator):
         return super()._run(x, roi, scales, sizes, axes=axes, cubic_coeff_a=float(cubic_coeff_a), **settings)
 
 
+class STFT(StftOfTheEvaluator):
+    """The evaluator's own takes real signals only with a dimension for their one part."""
+
+    op_domain = ""
+
+    def _run(self, x, frame_step, window=None, frame_length=None, onesided=None):
+        return super()._run(x[..., None] if x.ndim == 2 else x, frame_step, window, frame_length, onesided)
+
+
 class Slice(OpRun):
     """The evaluator's own takes a start before the beginning as Python does, not as the standard."""
 
@@ -343,5 +353,5 @@ class SoftmaxCrossEntropyLoss(OpRun):
 
 EXACT_OPERATORS = [AffineGrid, ConvTranspose, Erf, GatherElements, Gelu, GlobalLpPool, GlobalMaxPool, GridSample,
                    GroupNormalization, HardSwish, LRN,
-                   LogSoftmax, LpPool, MaxPool, MeanVarianceNormalization, Pad, RMSNormalization, Resize, Slice,
+                   LogSoftmax, LpPool, MaxPool, MeanVarianceNormalization, Pad, RMSNormalization, Resize, STFT, Slice,
                    SoftmaxCrossEntropyLoss, *ATTENTION, *CONTROL_FLOW, *QUANTIZED, *RECURRENT, *REGIONS]
