@@ -240,7 +240,7 @@ void make_dft(Site& site) {
   make_dft_of<double>(site);
 }
 
-constexpr KernelChoice kFourierChoices[] = {{"DFT", "fft", refuses_dft, make_dft}};
+constexpr KernelChoice kFourierChoices[] = {{"DFT", "fast transform", refuses_dft, make_dft}};
 
 }  // namespace
 
