@@ -89,7 +89,7 @@ def col2im(node, x, image, block):
 
 def dft(node, x, length=None, axis=None):
     axis = x.ndim - 2 if axis is None else int(axis) % x.ndim
-    numbers = x if x.ndim == 2 else x[..., 0] if x.shape[-1] == 1 else torch.view_as_complex(x)
+    numbers = x[..., 0] if x.shape[-1] == 1 else torch.view_as_complex(x)
     n = None if length is None else int(length)
     functions = {(0, 0): torch.fft.fft, (1, 0): torch.fft.ifft, (0, 1): torch.fft.rfft, (1, 1): torch.fft.irfft}
     y = functions[node["inverse"], node["onesided"]](numbers, n, axis)
@@ -97,7 +97,7 @@ def dft(node, x, length=None, axis=None):
 
 
 def stft(node, x, step, window=None, length=None):
-    numbers = x[..., 0] if x.shape[-1] == 1 else torch.view_as_complex(x)
+    numbers = x if x.ndim == 2 else x[..., 0] if x.shape[-1] == 1 else torch.view_as_complex(x)
     size = len(window) if length is None else int(length)
     window = torch.ones(size, dtype=x.dtype) if window is None else window
     y = torch.stft(numbers, size, int(step), size, window, center=False, onesided=bool(node["onesided"]),
