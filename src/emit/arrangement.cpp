@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "emit/known.h"
 #include "eval/array.h"
 #include "eval/kernel.h"
 #include "onward/error.h"
@@ -36,11 +37,32 @@ void for_each_element(const Arrangement& arrangement, const Visit& visit) {
   }
 }
 
-const Tensor* constant_of(const Value* value) {
-  if (value->tensor()) return value->tensor();
+/// More than indices and shapes need.
+constexpr int64_t kMaxIndices = 4096;
+
+/// What is the same at every run: an initializer, a constant, or what is computed from such.
+std::optional<Tensor> constant_of(const Value* value) {
+  if (value->tensor()) return *value->tensor();
   const Node* node = value->producer();
-  return node && node->domain.empty() && node->op == "Constant" ? node->get<Tensor>("value")
-                                                                : nullptr;
+  if (node) {
+    if (auto shape = known_shape(*node)) return shape;
+  }
+  if (!node || !node->domain.empty() || has_traits(*node, kRandom) || !node->subgraphs().empty() ||
+      !eval::find_kernel(node->domain, node->op)) {
+    return std::nullopt;
+  }
+  std::vector<std::optional<Tensor>> tensors;
+  std::vector<const Tensor*> inputs;
+  for (const Value* input : node->inputs()) {
+    tensors.push_back(input ? constant_of(input) : std::nullopt);
+    if (input && (!tensors.back() || tensors.back()->size() > kMaxIndices)) return std::nullopt;
+  }
+  for (const auto& tensor : tensors) inputs.push_back(tensor ? &*tensor : nullptr);
+  try {
+    return eval::run_node(*node, inputs).at(static_cast<size_t>(value->output_index()));
+  } catch (const Error&) {
+    return std::nullopt;  // what is wrong with it shows when the source runs
+  }
 }
 
 /// A block of the origins at `index` of an axis, of one place; nothing where its elements do not
@@ -174,14 +196,17 @@ std::optional<Tensor> OriginFinder::numbers(const Value* value) {
     std::iota(elements.begin(), elements.end(), first);
     return Tensor::of<int64_t>(tensor->dims(), elements);
   }
-  if (const Tensor* constant = constant_of(value)) {
+  const Node* node = value->producer();
+  if (node && node->inputs().empty()) {
+    const auto constant = constant_of(value);
+    if (!constant) return std::nullopt;
     for (int64_t i = 0; i < constant->size(); ++i) {
       if (constant->number(i) != 0) return std::nullopt;
     }
     return Tensor::of<int64_t>(constant->dims(),
                                std::vector<int64_t>(static_cast<size_t>(constant->size())));
   }
-  return value->producer() ? moved(*value->producer(), value) : std::nullopt;
+  return node ? moved(*node, value) : std::nullopt;
 }
 
 std::optional<Tensor> OriginFinder::moved(const Node& node, const Value* value) {
@@ -198,7 +223,7 @@ std::optional<Tensor> OriginFinder::moved(const Node& node, const Value* value) 
       continue;
     }
     if (input_role(node, i) != InputRole::data) {
-      const Tensor* constant = constant_of(input);
+      const auto constant = constant_of(input);
       if (!constant) return std::nullopt;
       made[i] = *constant;
     } else {

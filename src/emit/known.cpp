@@ -22,24 +22,24 @@ bool is_worth_keeping(const Node& node, const Tensor& result) {
   return !is_float(result.dtype()) && result.size() <= kMaxElements;
 }
 
-/// The result of a Shape whose input has no open size.
+}  // namespace
+
 std::optional<Tensor> known_shape(const Node& node) {
   if (node.op != "Shape" || !node.domain.empty() || !node.input(0)->type.shape) return std::nullopt;
-  std::vector<int64_t> dims;
-  for (const Dim& dim : *node.input(0)->type.shape) {
-    if (!dim.value) return std::nullopt;
-    dims.push_back(*dim.value);
-  }
-  const auto count = static_cast<int64_t>(dims.size());
+  const Shape& shape = *node.input(0)->type.shape;
+  const auto count = static_cast<int64_t>(shape.size());
   const auto limit = [&](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
   };
-  const int64_t start = limit(node.int_or("start", 0));
-  const int64_t end = std::max(start, limit(node.int_or("end", count)));
-  return Tensor::of<int64_t>({end - start}, {dims.begin() + start, dims.begin() + end});
+  const int64_t end = limit(node.int_or("end", count));
+  std::vector<int64_t> dims;
+  for (int64_t i = limit(node.int_or("start", 0)); i < end; ++i) {
+    const auto& size = shape[static_cast<size_t>(i)].value;
+    if (!size) return std::nullopt;
+    dims.push_back(*size);
+  }
+  return Tensor::of<int64_t>({std::ssize(dims)}, dims);
 }
-
-}  // namespace
 
 Known::Known(const Graph& graph, const std::unordered_set<const Value*>& state) {
   add(graph, state);

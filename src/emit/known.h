@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -29,5 +30,8 @@ class Known {
 
   std::unordered_map<const Value*, Tensor> tensors_;
 };
+
+/// The result of a Shape that gives no open size; nothing for other nodes.
+std::optional<Tensor> known_shape(const Node& node);
 
 }  // namespace onward::emit

@@ -4,6 +4,7 @@
 
 #include "ir/rewrite.h"
 #include "onward/error.h"
+#include "ops/op_def.h"
 
 namespace onward::emit {
 namespace {
@@ -56,20 +57,52 @@ bool find_weights(const Node& node, Recurrent& layer) {
   return layer.finder.are_all(all, node);
 }
 
-/// The node that alone reads a value, or null.
+/// Whether the source can name all sizes of a value without having it.
+bool has_named_sizes(const Value* value) {
+  const auto is_named = [&](const Dim& dim) {
+    return dim.value ||
+           (!dim.symbol.empty() &&
+            std::ranges::any_of(value->graph().inputs(), [&](const Value* input) {
+              const auto& shape = input->type.shape;
+              return !input->initializer() && shape &&
+                     std::ranges::find(*shape, dim.symbol, &Dim::symbol) != shape->end();
+            }));
+  };
+  return value->type.shape && std::ranges::all_of(*value->type.shape, is_named);
+}
+
+/// The node that alone reads a value, but for its sizes, or null.
 const Node* only_reader(const Value* value) {
   const auto outputs = value->graph().outputs();
-  if (value->uses().size() != 1 || std::ranges::find(outputs, value) != outputs.end()) {
-    return nullptr;
+  if (std::ranges::find(outputs, value) != outputs.end()) return nullptr;
+  const Node* reader = nullptr;
+  for (const Use& use : value->uses()) {
+    if (known_shape(*use.node) || (use.node->op == "Shape" && has_named_sizes(value))) continue;
+    if (reader) return nullptr;
+    reader = use.node;
   }
-  const Node* reader = value->uses()[0].node;
-  const bool is_first = reader->input(0) == value && reader->domain.empty();
+  const bool is_first = reader && reader->input(0) == value && reader->domain.empty();
   return is_first && &reader->graph() == &value->graph() ? reader : nullptr;
 }
 
 bool is_transpose(const Node* node, const std::vector<int64_t>& order) {
   const auto* given = node ? node->get<std::vector<int64_t>>("perm") : nullptr;
   return given && node->op == "Transpose" && node->domain.empty() && *given == order;
+}
+
+/// Whether a state is zeros of any number, with which layers begin anyway.
+bool is_zero_state(const Value* value, const Known& known) {
+  if (known.is_literal(value)) {
+    return is_float(known.find(value)->dtype()) && known.find(value)->number(0) == 0;
+  }
+  const Node* node = value->producer();
+  if (!node || !node->domain.empty() || !has_traits(*node, kMovesData)) return false;
+  for (size_t i = 0; i < node->inputs().size(); ++i) {
+    const Value* input = node->input(i);
+    if (input && input_role(*node, i) == InputRole::data && !is_zero_state(input, known))
+      return false;
+  }
+  return true;
 }
 
 /// What a Squeeze makes of the last states of one direction, where that alone reads them.
@@ -89,8 +122,8 @@ const Value* side_by_side(const Value* y, const Recurrent& layer, const Known& k
   const Node* next = only_reader(y);
   if (!next) return nullptr;
   const int64_t axis = layer.has_layout ? 2 : 1;
-  if (layer.directions == 1) {
-    const auto axes = next->op == "Squeeze" ? known.integers(next->input(1)) : std::nullopt;
+  if (layer.directions == 1 && next->op == "Squeeze") {
+    const auto axes = known.integers(next->input(1));
     if (!axes || (*axes != std::vector{axis} && *axes != std::vector{axis - 4})) return nullptr;
     followers = {next};
     return next->output(0);
@@ -160,6 +193,12 @@ std::optional<Pattern> recurrent(const Node& node, const Known& known) {
   }
   layer.last_h = without_direction(node.output(1), layer, known, pattern.state_followers);
   layer.last_c = without_direction(node.output(2), layer, known, pattern.state_followers);
+  const auto begins_at_zero = [&](const Value* state) {
+    return !state || is_zero_state(state, known);
+  };
+  if (begins_at_zero(layer.initial_h) && begins_at_zero(layer.initial_c)) {
+    layer.initial_h = layer.initial_c = nullptr;
+  }
   pattern.more_inputs = {layer.initial_h, layer.initial_c};
   std::erase(pattern.more_inputs, nullptr);
   pattern.recurrent = std::make_shared<const Recurrent>(std::move(layer));

@@ -100,6 +100,7 @@ MODULES = {
     "3 dimensions": (lambda: Images(3), (3, 2, 6, 6, 6)),
 }
 ELSEWHERE = {"embedding",  # in torch_export_test.py
+             "gru", "lstm", "rnn_relu", "rnn_tanh", "zeros",  # in torch_recurrent_test.py
              *(row.torch for row in ACTIVATIONS)}  # in torch_activations_test.py
 
 
