@@ -121,6 +121,11 @@ texts ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
 }}
 """
 
+# The biases of a GRU as PyTorch has them.
+TWO_BIASES = GRU.replace('{type}[2,18] "gru.B" = normal(3, 0.3)',
+                         '{type}[2,9] "gru.Wb" = normal(3, 0.3), {type}[2,9] "gru.Rb" = normal(4, 0.3)').replace(
+    "  apart, last", '  biases = Concat<axis = 1>("gru.Wb", "gru.Rb")\n  apart, last').replace('"gru.B"', "biases")
+
 # What Keras has layers for: one bias, of which nothing else is left; the reset gate before the product.
 ONE_BIAS = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -216,7 +221,7 @@ def made_up(network, loss, random):
     """An image, or the numbers of rows, with its label."""
     if network == TABLE:
         return random.integers(0, 5, (6, 6)), random.integers(0, 3, (6, 6))
-    image = random.normal(size=(6, 5, 4) if network in (CONTROL_FLOW, GRU, LSTM, ONE_BIAS) else (6, 2, 8, 8))
+    image = random.normal(size=(6, 5, 4) if network in (CONTROL_FLOW, GRU, LSTM, ONE_BIAS, TWO_BIASES) else (6, 2, 8, 8))
     return image, random.integers(0, 3, 6) if loss == "softmax_cross_entropy" else random.uniform(0, 1, (6, 3))
 
 

@@ -6,7 +6,7 @@ from keras import ops
 from safetensors.numpy import save_file
 
 from emitted import module_of, onward
-from jobs import GRU, LSTM, ONE_BIAS, OPTIMIZERS, TABLE, assert_same_state, prepared, relay, steps_of, taken_back_exactly
+from jobs import GRU, LSTM, ONE_BIAS, OPTIMIZERS, TABLE, TWO_BIASES, assert_same_state, prepared, relay, steps_of, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -62,6 +62,7 @@ LAYERS = {
     "LSTM": (LSTM, ["layers.Bidirectional(layers.RNN(TwoBiasLSTMCell(3), return_sequences=True", "go_backwards=True"]),
     "GRU": (GRU, ["layers.Bidirectional(layers.GRU(3, return_sequences=True, return_state=True))",
                   "TwoBiasRNNCell(2, activation=\"relu\")"]),
+    "GRU of two biases": (TWO_BIASES, ["layers.Bidirectional(layers.RNN(TwoBiasGRUCell(3), return_sequences=True"]),
     "one bias": (ONE_BIAS, ["layers.LSTM(3, return_sequences=True, go_backwards=True)",
                             "layers.GRU(2, reset_after=False, return_state=True)",
                             "layers.SimpleRNN(2, use_bias=False, return_state=True)"]),

@@ -536,6 +536,25 @@ class TwoBiasRNNCell(layers.SimpleRNNCell):
 
 
 @keras.saving.register_keras_serializable()
+class TwoBiasGRUCell(layers.GRUCell):
+    """The biases of its input and its state are tensors of their own, as in PyTorch."""
+
+    def build(self, input_shape):
+        self.use_bias = False  # for Keras has one tensor of both
+        super().build(input_shape)
+        self.bias = self.add_weight(shape=(3 * self.units,), name="bias")
+        self.recurrent_bias = self.add_weight(shape=(3 * self.units,), name="recurrent_bias")
+
+    def call(self, x, states, training=False):
+        h = states[0]
+        of_state = ops.split(ops.matmul(h, self.recurrent_kernel) + self.recurrent_bias, 3, axis=-1)
+        of_input = ops.split(ops.matmul(x, self.kernel) + self.bias, 3, axis=-1)
+        z, r = (ops.sigmoid(of_input[i] + of_state[i]) for i in range(2))
+        h = (1 - z) * ops.tanh(of_input[2] + r * of_state[2]) + z * h
+        return h, [h]
+
+
+@keras.saving.register_keras_serializable()
 class TwoBiasLSTMCell(layers.LSTMCell):
     """Its input and its state have a bias each, as in PyTorch."""
 

@@ -53,10 +53,14 @@ std::optional<Cells> cells_of(const Node& node, const Recurrent& facts) {
     return std::ranges::any_of(biases, [](const Origins& each) { return !is_all_zeros(each); });
   };
   const bool has_first = is_used(facts.biases), has_second = is_used(facts.recurrent_biases);
-  Cells cells{.weights = {},
-              .use_bias = has_first || has_second,
-              .has_two_biases = has_first && has_second && adds_biases(node, facts)};
-  bool all = !cells.has_two_biases || node.op != "GRU";
+  // Keras has both of a GRU in one tensor, which two of the model's do not make.
+  const bool is_joined = adds_biases(node, facts) || !has_first || !has_second ||
+                         facts.finder.held(stacked(facts.biases[0], facts.recurrent_biases[0]), 1);
+  Cells cells{
+      .weights = {},
+      .use_bias = has_first || has_second,
+      .has_two_biases = has_first && has_second && (adds_biases(node, facts) || !is_joined)};
+  bool all = !cells.has_two_biases || node.op != "GRU" || facts.resets_after;
   for (size_t d = 0; d < facts.weights.size(); ++d) {
     const auto add = [&](const char* attribute, const Origins& origins) {
       const auto held = facts.finder.held(origins, std::ssize(origins.dims) - 1);
@@ -70,7 +74,7 @@ std::optional<Cells> cells_of(const Node& node, const Recurrent& facts) {
     if (!cells.use_bias) continue;
     const Origins first = reordered(facts.biases[d], order);
     const Origins second = reordered(facts.recurrent_biases[d], order);
-    if (!adds_biases(node, facts)) {
+    if (!adds_biases(node, facts) && !cells.has_two_biases) {
       add("bias", stacked(first, second));
     } else {
       add("bias", has_first ? first : second);
