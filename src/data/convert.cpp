@@ -65,8 +65,8 @@ std::shared_ptr<std::string> small_floats(const Tensor& tensor) {
   auto bytes = std::make_shared<std::string>();
   bytes->reserve(static_cast<size_t>(tensor.size()) * 2);
   for (int64_t i = 0; i < tensor.size(); ++i) {
-    const auto pattern = static_cast<uint16_t>(
-        encode_small_float(To, static_cast<float>(tensor.number(i)), Overflow::special));
+    const auto pattern =
+        static_cast<uint16_t>(encode_small_float(To, tensor.number(i), Overflow::special));
     bytes->append(reinterpret_cast<const char*>(&pattern), sizeof pattern);
   }
   return bytes;

@@ -87,9 +87,9 @@ std::string packed(const Array<T>& array, DType dtype) {
   }
   BitWriter writer(bits(dtype), array.size());
   for (int64_t i = 0; i < array.size(); ++i) {
-    writer.write(i, is_float(dtype)
-                        ? encode_small_float(dtype, static_cast<float>(array[i]), Overflow::special)
-                        : static_cast<uint32_t>(converted_number<int64_t>(array[i])));
+    writer.write(i, is_float(dtype) ? encode_small_float(dtype, static_cast<double>(array[i]),
+                                                         Overflow::special)
+                                    : static_cast<uint32_t>(converted_number<int64_t>(array[i])));
   }
   return writer.take();
 }

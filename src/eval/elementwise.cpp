@@ -4,6 +4,7 @@
 
 #include "eval/elementwise_table.h"
 #include "eval/families.h"
+#include "eval/narrow_float.h"
 
 namespace onward::eval {
 namespace {
@@ -86,9 +87,23 @@ Tensors join(const Context& c, const Facts& facts) {
   });
 }
 
+/// Of Equal, the only comparison that takes strings.
+Tensor equal_texts(const Context& c) {
+  const Tensor &a = c.input(0), &b = c.input(1);
+  Array<uint8_t> y(broadcast_shape(a.dims(), b.dims()));
+  const auto from_a = broadcast_indices(a.dims(), y.dims);
+  const auto from_b = broadcast_indices(b.dims(), y.dims);
+  for (size_t i = 0; i < y.data.size(); ++i) {
+    const std::string &x = a.strings()[static_cast<size_t>(from_a[i])],
+                      &z = b.strings()[static_cast<size_t>(from_b[i])];
+    y.data[i] = x == z ? 1 : 0;
+  }
+  return to_tensor(y, DType::boolean);
+}
+
 template <typename F, Reference kTakes>
 Tensors compare(const Context& c) {
-  if (c.input(0).dtype() == DType::string) throw Error("strings can't be compared yet");
+  if (c.input(0).dtype() == DType::string) return {equal_texts(c)};
   return compute<kTakes>(c.input(0).dtype(), [&]<typename T>() -> Tensors {
     return {to_tensor(zip<uint8_t>(c.array<T>(0), c.array<T>(1), two<F, T>), DType::boolean)};
   });
@@ -196,8 +211,7 @@ Tensors modulo(const Context& c) {
   });
 }
 
-/// Numbers to numbers; truth values are 0 and 1. Large floats become infinite, or the largest
-/// number of the 8-bit types where `saturate` says so.
+/// Numbers to numbers; truth values are 0 and 1.
 Tensors cast(const Context& c) {
   const auto target = dtype_from_onnx(c.node().int_or("to", 0));
   if (!target || *target == DType::undefined) throw Error("its attribute 'to' is no element type");
@@ -205,7 +219,7 @@ Tensors cast(const Context& c) {
   const DType to = *target;
   if (to == x.dtype()) return {x};
   if (to == DType::string || x.dtype() == DType::string) throw Error("strings can't be cast yet");
-  if (is_float(to) && bits(to) <= 8) throw Error("casts to 8-bit floats are not there yet");
+  if (is_float(to) && bits(to) <= 8) return {cast_to_narrow_float(c, to)};
   return compute_as(x.dtype(),
                     [&]<typename T>() -> Tensors { return {to_tensor(c.array<T>(0), to)}; });
 }

@@ -43,9 +43,8 @@ std::vector<int64_t> scale_indices(const Node& node, const std::vector<int64_t>&
 template <typename T>
 T rounded(T number, DType dtype) {
   if (bits(dtype) > 16) return number;
-  const auto narrow = static_cast<float>(number);
   return static_cast<T>(
-      decode_small_float(dtype, encode_small_float(dtype, narrow, Overflow::special)));
+      decode_small_float(dtype, encode_small_float(dtype, number, Overflow::special)));
 }
 
 /// The nearest number of the type, ties to even. NaN has none among integers, and becomes the

@@ -226,6 +226,10 @@ std::optional<Refusal> guard_alpha(const Operands& o) {
   return refused_attribute("attribute 'alpha' is 0, but is divided by");
 }
 
+std::optional<Refusal> guard_round_mode(const Operands& o) {
+  return check_word(o.node(), "round_mode", {"up", "down", "nearest"});
+}
+
 std::optional<Refusal> guard_direction(const Operands& o) {
   const std::string direction = o.node().string_or("direction", "");
   if (direction == "LEFT" || direction == "RIGHT") return std::nullopt;
@@ -279,6 +283,8 @@ constexpr Guard kGuards[] = {
     {"ArgMin", guard_found_index},                         // does not look at the axis of a scalar
     {"BitCast", guard_bit_cast},                           // takes any type
     {"BitShift", guard_direction},                         // takes any word
+    {"Cast", guard_round_mode},                            // takes any word
+    {"CastLike", guard_round_mode},                        // takes any word
     {"Celu", guard_alpha},                                 // divides by it
     {"ConstantOfShape", guard_shape_input<0, 0>},          // makes a message of each dimension
     {"Einsum", guard_einsum},                              // hangs on any other sign

@@ -48,15 +48,15 @@ Format format_of(DType dtype) {
 }
 
 /// f8e8m0 holds powers of two alone; the nearest, ties upward.
-uint32_t encode_power_of_two(float value, Overflow overflow) {
+uint32_t encode_power_of_two(double value, Overflow overflow) {
   constexpr uint32_t kNaN = 0xff;
   constexpr int kBias = 127;
   if (std::isnan(value)) return kNaN;
   if (value <= 0) return 0;
   if (std::isinf(value)) return overflow == Overflow::saturate ? kNaN - 1 : kNaN;
   int exponent = 0;
-  const float fraction = std::frexp(value, &exponent);  // in [0.5, 1)
-  const int nearest = exponent - 1 + (fraction >= 0.75F ? 1 : 0) + kBias;
+  const double fraction = std::frexp(value, &exponent);  // in [0.5, 1)
+  const int nearest = exponent - 1 + (fraction >= 0.75 ? 1 : 0) + kBias;
   if (nearest >= static_cast<int>(kNaN)) return overflow == Overflow::saturate ? kNaN - 1 : kNaN;
   return nearest < 0 ? 0 : static_cast<uint32_t>(nearest);
 }
@@ -93,7 +93,7 @@ float decode_small_float(DType dtype, uint32_t bits) {
                            static_cast<int>(exponent) - f.bias - f.mantissa_bits);
 }
 
-uint32_t encode_small_float(DType dtype, float value, Overflow overflow) {
+uint32_t encode_small_float(DType dtype, double value, Overflow overflow) {
   if (dtype == DType::f8e8m0) return encode_power_of_two(value, overflow);
   const Format f = format_of(dtype);
   const uint32_t sign = std::signbit(value) ? 1U << (f.exponent_bits + f.mantissa_bits) : 0;
@@ -106,7 +106,7 @@ uint32_t encode_small_float(DType dtype, float value, Overflow overflow) {
                            : f.special == Format::nan_all_ones ? all_ones - 1
                                                                : all_ones;
   if (std::isnan(value)) {
-    if (f.special == Format::finite) return largest;  // the type can't say it
+    if (f.special == Format::finite) return all_ones + 1;  // -0: the type has no NaN
     return f.special == Format::nan_minus_zero ? nan : sign | nan;
   }
   const auto too_large = [&]() -> uint32_t {
@@ -118,7 +118,7 @@ uint32_t encode_small_float(DType dtype, float value, Overflow overflow) {
     const bool keeps_infinity = f.special == Format::ieee && bits(dtype) == 16;
     return keeps_infinity ? sign | infinity : too_large();
   }
-  const double magnitude = std::fabs(static_cast<double>(value));
+  const double magnitude = std::fabs(value);
   const bool no_minus_zero = f.special == Format::nan_minus_zero;
   if (magnitude == 0) return no_minus_zero ? 0 : sign;
   int exponent = std::max(std::ilogb(magnitude), 1 - f.bias);

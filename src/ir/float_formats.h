@@ -17,6 +17,6 @@ enum class Overflow : uint8_t {
 };
 
 /// The bits of the nearest float of at most 16 bits (ties to even).
-uint32_t encode_small_float(DType dtype, float value, Overflow overflow);
+uint32_t encode_small_float(DType dtype, double value, Overflow overflow);
 
 }  // namespace onward

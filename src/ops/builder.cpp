@@ -42,8 +42,8 @@ Tensor scalar_tensor(double number, DType dtype) {
       return scalar_of<uint64_t>(number);
     case DType::f16:
     case DType::bf16: {
-      const auto pattern = static_cast<uint16_t>(
-          encode_small_float(dtype, static_cast<float>(number), Overflow::special));
+      const auto pattern =
+          static_cast<uint16_t>(encode_small_float(dtype, number, Overflow::special));
       const char bytes[2] = {static_cast<char>(pattern & 0xff), static_cast<char>(pattern >> 8)};
       return Tensor::from_bytes(dtype, {}, std::make_shared<const std::string>(bytes, 2));
     }

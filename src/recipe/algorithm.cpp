@@ -29,8 +29,7 @@ Tensor filled_tensor(double number, DType dtype, const std::vector<int64_t>& dim
       break;
     case DType::f16:
     case DType::bf16:
-      put(static_cast<uint16_t>(
-          encode_small_float(dtype, static_cast<float>(number), Overflow::special)));
+      put(static_cast<uint16_t>(encode_small_float(dtype, number, Overflow::special)));
       break;
     default:
       throw Error("tensors of type " + std::string(name(dtype)) + " can't be trained");

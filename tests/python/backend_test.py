@@ -22,7 +22,6 @@ import onward.backend
 # Patterns of tests that do not pass although their operators are there, and why. Each that a pattern fits must
 # fail: one that passes takes its line out.
 RANDOM = "random numbers are each one's own"
-SMALL_FLOATS = "casts to floats of 8 bits and fewer have no kernel yet"
 GAPS = {
     **dict.fromkeys(["test_attention_3d_causal_bf16*", "test_attention_4d_attn_mask_causal_bf16*",
                      "test_attention_4d_causal_bf16*", "test_attention_4d_causal_fp16*",
@@ -33,9 +32,6 @@ GAPS = {
     "test_training_dropout": RANDOM,
     "test_training_dropout_mask": RANDOM,
     "test_training_dropout_default*": RANDOM,
-    "test_cast*_to_FLOAT8*": SMALL_FLOATS,
-    "test_cast*_to_FLOAT4E2M1*": SMALL_FLOATS,
-    "test_equal_string*": "comparing strings has no kernel yet",
 }
 # What the standard has tests for, of the operators that training a network takes. None may lose its tests.
 COVERED = """

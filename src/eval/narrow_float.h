@@ -1,0 +1,10 @@
+#pragma once
+
+#include "eval/kernel.h"
+
+namespace onward::eval {
+
+/// What a Cast to a float of 8 or fewer bits gives, by its `saturate` and `round_mode`.
+Tensor cast_to_narrow_float(const Context& c, DType to);
+
+}  // namespace onward::eval
