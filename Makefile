@@ -41,6 +41,7 @@ test: ## everything
 	$(MAKE) test-frameworks
 	$(MAKE) test-asan
 	$(MAKE) test-fuzz
+	@echo "ONNX's backend suite:" && cat build/ci/tests/backend-counts.txt
 	@echo "make test: all passed"
 
 test-fast: ci ## all but what is slow, on the optimized build

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "data/convert.h"
 #include "onward/error.h"
 #include "proto/mapped_tensors.h"
 #include "python/names.h"
@@ -252,6 +253,32 @@ Tensor Borrowed::tensor(nb::handle object) {
   arrays_.push_back(kept(std::move(array)));
   memory_.push_back(memory);
   return Tensor::view(type, std::move(dims), memory, arrays_.back());
+}
+
+eval::RuntimeValue Borrowed::value(nb::handle object, const Type& type) {
+  switch (type.kind) {
+    case Type::Kind::sequence: {
+      eval::RuntimeSequence sequence{*type.element, {}};
+      for (nb::handle each : object) sequence.values.push_back(value(each, *type.element));
+      return sequence;
+    }
+    case Type::Kind::optional: {
+      eval::RuntimeOptional optional{*type.element, {}};
+      if (!object.is_none()) optional.value.push_back(value(object, *type.element));
+      return optional;
+    }
+    case Type::Kind::map: {
+      if (!nb::isinstance<nb::dict>(object)) {
+        throw Error(fmt::format("a dict is needed, not {}", type_name_of(object)));
+      }
+      const auto dict = nb::borrow<nb::dict>(object);
+      eval::RuntimeMap map{fitted(tensor(dict.keys()), Type::tensor(type.dtype)), {}};
+      for (nb::handle each : dict.values()) map.values.push_back(value(each, *type.element));
+      return map;
+    }
+    default:
+      return fitted(tensor(object), type);
+  }
 }
 
 TensorMap Borrowed::tensors(const nb::dict& arrays) {

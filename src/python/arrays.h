@@ -28,6 +28,10 @@ class Borrowed {
   /// The values of a dict by name.
   TensorMap tensors(const nb::dict& arrays);
 
+  /// A value of that type: a list or another iterable for a sequence, a dict for a map, None for an
+  /// optional value that is not there.
+  eval::RuntimeValue value(nb::handle object, const Type& type);
+
   /// The tensor itself, or a copy of its bytes where it looks at borrowed memory.
   Tensor owned(const Tensor& tensor) const;
   eval::RuntimeValue owned(const eval::RuntimeValue& value) const;

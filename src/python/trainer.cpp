@@ -56,12 +56,14 @@ class PyTrainer {
 
   nb::dict infer(const nb::dict& inputs) {
     Borrowed borrowed;
-    const TensorMap tensors = inputs_.fitted(borrowed.tensors(inputs));
-    std::map<std::string, eval::RuntimeValue> outputs;
+    nb::dict arrays = nb::borrow<nb::dict>(inputs.attr("copy")());
+    const Trainer::Values containers = taken_containers(arrays, borrowed);
+    const TensorMap tensors = inputs_.fitted(borrowed.tensors(arrays));
+    Trainer::Values outputs;
     {
       const nb::gil_scoped_release unlocked;
       const std::scoped_lock lock(mutex_);
-      outputs = trainer_.infer_values(tensors);
+      outputs = trainer_.infer_values(tensors, containers);
       for (auto& [name, value] : outputs) value = borrowed.owned(value);
     }
     nb::dict results;
@@ -142,6 +144,23 @@ class PyTrainer {
   void set_steps(uint64_t steps) { trainer_.set_steps(steps); }
 
  private:
+  /// What is given for inputs that are no tensors, which is left out of `arrays` then.
+  Trainer::Values taken_containers(nb::dict& arrays, Borrowed& borrowed) const {
+    Trainer::Values containers;
+    for (const Value* input : model_->graph->inputs()) {
+      const nb::str name = nb::str(input->name().c_str());
+      if (input->type.is_tensor() || !input->type.known() || !arrays.contains(name)) continue;
+      try {
+        containers.emplace(input->name(), borrowed.value(arrays[name], input->type));
+      } catch (Error& error) {
+        throw error.add_context(
+            fmt::format("in the value for '{}' {}", input->name(), to_string(input->type)));
+      }
+      nb::del(arrays[name]);
+    }
+    return containers;
+  }
+
   template <typename Work>
   nb::dict call(const nb::dict& inputs, Work work) {
     Borrowed borrowed;

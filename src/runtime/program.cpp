@@ -178,20 +178,29 @@ Program::Program(Model rest, PlanRequest request, const Program& whole)
   for (const auto& binding : request_.bindings) targets_.push_back(binding.target);
 }
 
-void Program::check(const TensorMap& inputs) const {
+static void refuse_other_type(const Value& input, const Type& given) {
+  if (const auto why = conflict(input.type, given)) {
+    throw Error(fmt::format("input '{}' is {}, not {}: {}", input.name(), to_string(input.type),
+                            to_string(given), *why));
+  }
+}
+
+void Program::check(const TensorMap& inputs, const Values& containers) const {
   std::vector<std::string> missing;
   for (const Value* input : step_.graph->inputs()) {
     const auto given = inputs.find(input->name());
     if (given == inputs.end()) {
+      const auto container = containers.find(input->name());
+      if (container != containers.end()) {
+        refuse_other_type(*input, container->second.type());
+        continue;
+      }
       if (!input->tensor()) {
         missing.push_back(fmt::format("'{}' {}", input->name(), to_string(input->type)));
       }
       continue;
     }
-    if (const auto why = conflict(input->type, given->second.type())) {
-      throw Error(fmt::format("input '{}' is {}, not {}: {}", input->name(), to_string(input->type),
-                              to_string(given->second.type()), *why));
-    }
+    refuse_other_type(*input, given->second.type());
   }
   if (!missing.empty()) {
     throw Error(fmt::format("missing inputs: {}", fmt::join(missing, ", ")));

@@ -30,10 +30,11 @@ class Program {
   /// those that are bound: they are in the state then.
   TensorMap run(const TensorMap& inputs, State& state, const eval::RandomKey& random = {});
 
-  /// What a graph without bindings gives, values that are no tensors too. A graph that has some
-  /// among its outputs runs node by node.
-  std::map<std::string, eval::RuntimeValue> run_values(const TensorMap& inputs, State& state,
-                                                       const eval::RandomKey& random = {});
+  /// What a graph without bindings gives, values that are no tensors too; `containers` are those of
+  /// its inputs. A graph that has some among its inputs or outputs runs node by node.
+  using Values = std::map<std::string, eval::RuntimeValue>;
+  Values run_values(const TensorMap& inputs, const Values& containers, State& state,
+                    const eval::RandomKey& random = {});
 
   /// What `run` does in two steps: computes, and changes nothing; throws Error where a loss is not
   /// finite.
@@ -96,7 +97,7 @@ class Program {
   /// What follows in another program's step, once the shapes are there.
   Program(Model rest, PlanRequest request, const Program& whole);
 
-  void check(const TensorMap& inputs) const;
+  void check(const TensorMap& inputs, const Values& containers = {}) const;
   Model specialized(const TensorMap& inputs) const;
   BoundPlan& bound_for(const TensorMap& inputs, const State& state);
   std::unique_ptr<Plan> plan_for(const TensorMap& inputs, const State& state) const;
@@ -111,7 +112,7 @@ class Program {
   std::optional<std::vector<Range>> operands_of_commit(Ranges which);
   std::optional<std::vector<Range>> bounds_of_commit(const State& state);
   void commit_bounded(const State& state, const std::vector<Range>& results);
-  eval::Environment evaluated(const TensorMap& inputs, const State& state,
+  eval::Environment evaluated(const TensorMap& inputs, const Values& containers, const State& state,
                               const eval::RandomKey& random);
   void node_by_node(const PlannedSubgraphs& subgraphs, const std::function<void()>& work);
   TensorMap interpret(const TensorMap& inputs, const State& state, const eval::RandomKey& random);

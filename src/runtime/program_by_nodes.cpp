@@ -12,10 +12,12 @@
 namespace onward {
 
 /// Node by node with shapes as they come, on the reference kernels.
-eval::Environment Program::evaluated(const TensorMap& inputs, const State& state,
-                                     const eval::RandomKey& random) {
+eval::Environment Program::evaluated(const TensorMap& inputs, const Values& containers,
+                                     const State& state, const eval::RandomKey& random) {
   eval::Environment environment;
   for (const Value* input : step_.graph->inputs()) {
+    const auto container = containers.find(input->name());
+    if (container != containers.end()) environment.emplace(input, container->second);
     const auto given = inputs.find(input->name());
     if (given == inputs.end()) continue;
     environment.emplace(input,
@@ -32,16 +34,17 @@ eval::Environment Program::evaluated(const TensorMap& inputs, const State& state
   return environment;
 }
 
-std::map<std::string, eval::RuntimeValue> Program::run_values(const TensorMap& inputs, State& state,
-                                                              const eval::RandomKey& random) {
-  std::map<std::string, eval::RuntimeValue> values;
+Program::Values Program::run_values(const TensorMap& inputs, const Values& containers, State& state,
+                                    const eval::RandomKey& random) {
+  Values values;
   const auto& outputs = step_.graph->outputs();
-  if (std::ranges::all_of(outputs, [](const Value* each) { return each->type.is_tensor(); })) {
+  const auto is_tensor = [](const Value* each) { return each->type.is_tensor(); };
+  if (containers.empty() && std::ranges::all_of(outputs, is_tensor)) {
     for (auto& [name, tensor] : run(inputs, state, random)) values.emplace(name, std::move(tensor));
     return values;
   }
-  check(inputs);
-  const eval::Environment environment = evaluated(inputs, state, random);
+  check(inputs, containers);
+  const eval::Environment environment = evaluated(inputs, containers, state, random);
   for (const auto& wanted : request_.outputs) {
     values.emplace(wanted.name, environment.at(outputs[wanted.output]));
   }
@@ -50,7 +53,7 @@ std::map<std::string, eval::RuntimeValue> Program::run_values(const TensorMap& i
 
 TensorMap Program::interpret(const TensorMap& inputs, const State& state,
                              const eval::RandomKey& random) {
-  const eval::Environment environment = evaluated(inputs, state, random);
+  const eval::Environment environment = evaluated(inputs, {}, state, random);
   const auto computed = [&](size_t output) -> const Tensor& {
     const Value* value = step_.graph->outputs()[output];
     const eval::RuntimeValue& found = environment.at(value);

@@ -167,9 +167,10 @@ TensorMap Trainer::infer(const TensorMap& inputs) {
   return inference().run(inputs, state_, {.seed = options_.seed, .step = steps_});
 }
 
-std::map<std::string, eval::RuntimeValue> Trainer::infer_values(const TensorMap& inputs) {
+Trainer::Values Trainer::infer_values(const TensorMap& inputs, const Values& containers) {
   const Threads threads(threads_);
-  return inference().run_values(inputs, state_, {.seed = options_.seed, .step = steps_});
+  return inference().run_values(inputs, containers, state_,
+                                {.seed = options_.seed, .step = steps_});
 }
 
 void Trainer::initialize() {

@@ -50,7 +50,8 @@ class Trainer {
   /// The inference graph's outputs. Never changes state.
   TensorMap infer(const TensorMap& inputs);
   /// The same, where they may be sequences, maps and optional values too.
-  std::map<std::string, eval::RuntimeValue> infer_values(const TensorMap& inputs);
+  using Values = std::map<std::string, eval::RuntimeValue>;
+  Values infer_values(const TensorMap& inputs, const Values& containers = {});
 
   /// Runs each info's initialization in order. Never done by itself: a checkpoint would be lost.
   void initialize();

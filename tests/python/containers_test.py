@@ -83,3 +83,41 @@ def test_the_program_says_what_it_cannot_write(tmp_path):
     done = onward_program("run", tmp_path / "m.onnx", "--input", f"x={tmp_path / 'x.npy'}")
     assert done.returncode == 1
     assert "output 'y' is seq(map(string, f32[])), not a tensor: Python's Trainer.infer gives it" in done.stderr
+
+
+# The type of an input, nodes that read it, and what is given, with what comes of it.
+TAKEN = {
+    "a sequence": ("seq(float[N])", "y = ConcatFromSequence<axis = 0>(x)", [X[0], [9.0]], [0.25, 0.75, 9]),
+    "an optional tensor": ("optional(float[2])", "y = OptionalGetElement(x)", X[0], X[0]),
+    "nothing": ("optional(float[2])", "y = OptionalHasElement(x)", None, False),
+    "an optional sequence": ("optional(seq(float[2]))", "s = OptionalGetElement(x) y = ConcatFromSequence<axis = 0>(s)",
+                             [X[0], X[1]], X.ravel()),
+    "a map by strings": ("map(string, int64)", 'y = ai.onnx.ml.DictVectorizer<string_vocabulary = ["a", "b", "c"]>(x)',
+                         {"c": 3, "a": 1}, [[1, 0, 3]]),
+    "a map by integers": ("map(int64, float)", "y = ai.onnx.ml.DictVectorizer<int64_vocabulary = [7, 5]>(x)",
+                          {5: 0.5}, [[0, 0.5]]),
+}
+
+
+def taker_of(name):
+    kind, nodes, _, wanted = TAKEN[name]
+    result = {"b": "bool", "f": "float", "i": "int64"}[np.asarray(wanted).dtype.kind]
+    return onward.parse(f"""<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>
+        g ({kind} x) => ({result}[] y) {{ {nodes} }}""")
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_is_taken(name):
+    *_, given, wanted = TAKEN[name]
+    y = onward.Trainer(taker_of(name)).infer({"x": given})["y"]
+    assert np.array_equal(np.squeeze(y), np.squeeze(np.asarray(wanted, y.dtype)))
+
+
+@pytest.mark.parametrize(("name", "given", "message"), [
+    ("a map by strings", X, "a dict is needed, not ndarray"),
+    ("a sequence", [["text"]], "in the value for 'x'"),
+    ("an optional tensor", np.ones(3, np.float32), "dimension 0 is 2 and 3"),
+])
+def test_what_is_no_such_value(name, given, message):
+    with pytest.raises(onward.Error, match=message):
+        onward.Trainer(taker_of(name)).infer({"x": given})

@@ -3,7 +3,6 @@
 // to the convolution itself.
 
 #include <algorithm>
-#include <numeric>
 
 #include "ops/window.h"
 #include "runtime/kernels/conv_im2col.h"
@@ -44,9 +43,12 @@ void move_ones_to_front(Geometry& g) {
     return last(g.x) == 1 && last(g.w) == 1 && last(g.y) == 1 && g.before[d] == 0 &&
            g.after[d] == 0;
   };
-  std::vector<size_t> order(spatial);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_partition(order, is_one);
+  std::vector<size_t> order;
+  for (const bool ones : {true, false}) {
+    for (size_t d = 0; d < spatial; ++d) {
+      if (is_one(d) == ones) order.push_back(d);
+    }
+  }
   for (auto* list : {&g.x, &g.w, &g.y, &g.strides, &g.dilations, &g.before, &g.after}) {
     const std::vector<int64_t> old = *list;
     const size_t first = old.size() - spatial;

@@ -1,0 +1,51 @@
+"""ONNX's backend suite through its own runner: nodes, simple models, those that PyTorch once wrote, and the networks whose
+weights it makes up. The counts are in backend-counts.txt of the tools' folder, which `make test` prints at its end."""
+
+import os
+import pathlib
+import re
+import unittest
+
+import onnx.backend.test
+import pytest
+
+import onward.backend
+
+RANDOM = "NumPy's random numbers are expected"
+GAPS = {
+    "Node": {
+        **dict.fromkeys([f"test_bernoulli{kind}{how}" for kind in ("", "_double", "_seed") for how in ("", "_expanded")], RANDOM),
+        **dict.fromkeys([f"test_training_dropout{how}" for how in ("", "_default", "_default_mask", "_mask")], RANDOM),
+        **dict.fromkeys(["test_attention_4d_causal_fp16", "test_attention_4d_causal_fp16_expanded"],
+                        "a softmax that is rounded to 16 bits after each step is expected"),
+        **dict.fromkeys(["test_dft_inverse", "test_dft_inverse_opset19"], "a zero is expected to be 2e-7, as float32 rounds it"),
+        "test_loop16_seq_none": "the runner asks for the length of a scalar",
+    },
+    "Simple": {}, "PyTorchConverted": {}, "PyTorchOperator": {}, "Real": {},
+}
+FEWEST = {"Node": 1884, "Simple": 23, "PyTorchConverted": 82, "PyTorchOperator": 35, "Real": 9}
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    """The test cases by kind, with what they download or make in a folder of their own."""
+    os.environ["ONNX_HOME"] = str(tmp_path_factory.mktemp("home"))
+    backend = onnx.backend.test.BackendTest(onward.backend, __name__)
+    backend.exclude("_cuda")
+    cases = backend.test_cases
+    return {re.fullmatch("OnnxBackend(.*?)(Model)?Test", name).group(1): case for name, case in cases.items()}
+
+
+def test_all_kinds(suite):
+    lines = []
+    for kind, known in GAPS.items():
+        result = unittest.TestResult()
+        cases = list(unittest.defaultTestLoader.loadTestsFromTestCase(suite[kind]))
+        unittest.TestSuite(cases).run(result)
+        not_run = {case.id().rpartition(".")[2] for case, _ in result.skipped}
+        wrong = {case.id().rpartition(".")[2].removesuffix("_cpu"): text for case, text in result.failures + result.errors}
+        run = result.testsRun - len(not_run)
+        lines.append(f"{kind}: {run - len(wrong)} of {run} pass")
+        assert run >= FEWEST[kind] and all(name.endswith("_cuda") for name in not_run), (kind, run)
+        assert wrong.keys() == known.keys(), (kind, {name: wrong.get(name) for name in wrong.keys() ^ known.keys()})
+    (pathlib.Path(os.environ["ONWARD_TOOLS"]) / "backend-counts.txt").write_text("".join(f"  {line}\n" for line in lines))
