@@ -12,15 +12,6 @@
 namespace onward::image {
 namespace {
 
-std::string message_of(const std::string& file) {
-  try {
-    decode(bytes_of(file), Channels::rgb);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Decode, GivesThePixelsOfFilesWithoutLoss) {
   std::vector<uint8_t> expected;
   for (int y = 0; y < 3; ++y) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "image/decode.h"
+#include "onward/error.h"
 
 namespace onward::image {
 
@@ -29,6 +30,16 @@ inline std::vector<std::string> names_of_files() {
 inline std::string read_file(const std::string& name) {
   std::ifstream in(folder() / name, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// What is said of a file that is refused; nothing of an image.
+inline std::string message_of(const std::string& file) {
+  try {
+    decode(bytes_of(file), Channels::rgb);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace onward::image

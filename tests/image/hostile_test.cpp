@@ -22,15 +22,6 @@ class MemoryLimit {
   int64_t before_;
 };
 
-std::string message_of(const std::string& file) {
-  try {
-    decode(bytes_of(file), Channels::rgb);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 /// The text with `bytes` written over what stands at a place.
 std::string patched(std::string file, size_t at, std::string_view bytes) {
   return file.replace(at, bytes.size(), bytes);
