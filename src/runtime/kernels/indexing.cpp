@@ -211,7 +211,7 @@ void plan_scatter_elements(Site& site) {
                inner =
                    offsets_of(updated.subspan(axis + 1), whole.subspan(axis + 1))](const Run& run) {
     Word* to = run.at<Word>(y);
-    std::memcpy(to, run.at<std::byte>(x), bytes);
+    if (bytes > 0) std::memcpy(to, run.at<std::byte>(x), bytes);
     const Index* at = run.at<Index>(indices);
     const Word* from = run.at<Word>(updates);
     const auto width = static_cast<int64_t>(inner.size()), picked = r.count * width;
