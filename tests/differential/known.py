@@ -343,6 +343,9 @@ UNDEFINED = [
     Known(("Cast", "CastLike"), "a float that the integer type does not have", out_of_range),
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
     Known(("DFT", "STFT"), "what is not finite, times roots of unity in any order", lambda site: site.has(not_finite, 0, 2)),
+    Known(("DeformConv",), "what is not finite, times weights of 0, and offsets that are not",
+          lambda site: site.has(not_finite, 0, 1, 2, 4)),
+    Known(("GridSample",), "elements at positions that are not finite", lambda site: site.has(not_finite, 1)),
     Known(("NonMaxSuppression",), "boxes and scores that are not finite", lambda site: site.has(not_finite, 0, 1)),
     Known(("Det",), "what is not finite, eliminated in any order", lambda site: site.has(not_finite, 0)),
     Known(("DynamicQuantizeLinear", "QuantizeLinear"), "what is not finite, in steps of a range",
@@ -398,6 +401,8 @@ ONNX_RUNTIME_TRAPS = [
           lambda site: 0 in (site.shape(0) or ())),
     Known(("Resize",), "takes all of an axis whose scale is 1, whatever the region is", region_without_scale),
     Known(("Shrink",), "computes doubles in float", lambda site: site.is_type("double")),
+    Known(("Shrink",), "computes integers in float, which holds no large ones",
+          lambda site: is_integer(site.input(0)) and beyond(site.input(0), magnitudes(site.input(0)), 2.0**24)),
     Known(("Slice",), "takes an end of 2^31 - 1 or 2^63 - 1 for the beginning, where the step is negative",
           reversed_to_the_end),
 ]

@@ -13,6 +13,7 @@ MANY_RUNS = 60  # where what rounding turns over is a choice among equals: few o
 SUMS = {"AveragePool", "BatchNormalization", "Conv", "DFT", "Gemm", "GlobalAveragePool", "GroupNormalization",
         "InstanceNormalization", "LayerNormalization", "MatMul", "MeanVarianceNormalization", "NegativeLogLikelihoodLoss",
         "ReduceMean", "ReduceSum", "STFT", "SoftmaxCrossEntropyLoss", "Sum"}
+SPECTRA = {"DFT", "STFT"}  # their zeros are off by as much as their other elements
 FACTOR = 16.0  # between the spread that is seen and the distance that it explains
 
 
@@ -24,13 +25,18 @@ def disturbed(model, types, numbers):
     outputs = {value.name for value in graph.output}
     nodes, renamed = [], {}
 
-    def shake(name, source, result):
+    def combine(op, middle, name, source, result):
         type, shape = types[name]
-        noise = 1 + 2 * values.EPSILON[type] * numbers.uniform(-1, 1, shape)
+        noise = middle + 2 * values.EPSILON[type] * numbers.uniform(-1, 1, shape)
         tensor = numpy_helper.from_array(np.asarray(noise).astype(values.NUMPY[type]), f"{result}.noise")
         graph.initializer.append(tensor)
-        nodes.append(helper.make_node("Mul", [source, tensor.name], [result]))
+        nodes.append(helper.make_node(op, [source, tensor.name], [result]))
         return result
+
+    def shake(name, source, result, is_spectrum=False):
+        if is_spectrum:
+            source = combine("Add", 0, name, source, f"{result}.moved")
+        return combine("Mul", 1, name, source, result)
 
     def can_be_shaken(name):
         type, shape = types.get(name, (None, None))
@@ -49,7 +55,7 @@ def disturbed(model, types, numbers):
             if not can_be_shaken(name):
                 continue
             node.output[i] = exact = f"{name}.exact" if name in outputs else name
-            renamed[name] = shake(name, exact, name if name in outputs else f"{name}.shaken")
+            renamed[name] = shake(name, exact, name if name in outputs else f"{name}.shaken", node.op_type in SPECTRA)
     del graph.node[:]
     graph.node.extend(nodes)
     if model.ir_version < 4:
