@@ -142,7 +142,7 @@ def large_integer_product(site):
 def larger_than_its_deviation(site):
     """Whether elements are many times as large as the deviation that they are divided by."""
     x = site.input(0)
-    if x is None:
+    if x is None or not np.isfinite(x).all():
         return False
     variance = x.astype(np.float64).var(tuple(range(2, x.ndim)), keepdims=True)
     return bool((magnitudes(x) > 100 * np.sqrt(variance + site.attribute("epsilon", 1e-5))).any())
