@@ -342,7 +342,8 @@ REDUCTIONS = tuple(f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp
 UNDEFINED = [
     Known(("Cast", "CastLike"), "a float that the integer type does not have", out_of_range),
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
-    Known(("DFT", "STFT"), "what is not finite, times roots of unity in any order", lambda site: site.has(not_finite, 0, 2)),
+    Known(("DFT", "STFT"), "what is not finite, times roots of unity in any order",
+          lambda site: site.has(not_finite, 0, 1, 2)),
     Known(("DeformConv",), "what is not finite, times weights of 0, and offsets that are not",
           lambda site: site.has(not_finite, 0, 1, 2, 4)),
     Known(("GridSample",), "elements at positions that are not finite", lambda site: site.has(not_finite, 1)),
@@ -352,6 +353,8 @@ UNDEFINED = [
           lambda site: site.has(not_finite, 0)),
     Known(("ReduceL2",), "a norm that the integer type does not have", norm_that_overflows),
     Known(("Resize", "Upsample"), "what is not finite, times weights of 0: whether those count is not said", numbers_between),
+    Known(("RoiAlign",), "what is not finite, times weights of 0, and regions that are not",
+          lambda site: site.has(not_finite, 0, 1)),
     Known(("SoftmaxCrossEntropyLoss", "LogSoftmax", "Softmax"), "scores whose largest is not finite",
           undefined_scores),
 ]
@@ -489,6 +492,8 @@ REFERENCE_EVALUATOR = [
 # Between Onward's own: differences that are known and accepted.
 FAST_PATH = [
     Known(("Conv",), "weights that are not finite, times padding", lambda site: site.has(not_finite, 1)),
+    Known(("DFT", "STFT"), "what is not finite, times roots of unity in another order",
+          lambda site: site.has(not_finite, 0, 1, 2)),
 ]
 
 TABLES = {"ONNX Runtime": ONNX_RUNTIME, "the reference evaluator": REFERENCE_EVALUATOR}
