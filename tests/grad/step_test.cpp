@@ -255,9 +255,10 @@ training_info {
     step_of(model, 0);
     FAIL() << "was not refused";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "no gradient is known for com.example.Fold (node 'y'), com.example.Pool (node 's')\n"
-                 "  in node 'd' (Gradient)");
+    EXPECT_STREQ(
+        error.what(),
+        "no gradient is known for com.example.Fold (node 'y'), com.example.Pool (node 's')\n"
+        "  in node 'd' (Gradient)");
   }
 }
 
