@@ -61,13 +61,13 @@ struct Heads {
 Answer guard_attention_attributes(const Operands& o, bool packed) {
   const Node& node = o.node();
   for (const char* name : {"q_num_heads", "kv_num_heads"}) {
-    if (auto refusal = check_count(node, name, 1)) return refusal;
+    if (auto refusal = check_count(node, name, 1, kLargestCount)) return refusal;
     if (packed && !node.attribute(name)) {
       return refused_attribute(fmt::format("attribute '{}' is missing, which rank 3 needs", name));
     }
   }
   for (const char* name : {"left_window_size", "right_window_size"}) {
-    if (auto refusal = check_count(node, name, -1)) return refusal;
+    if (auto refusal = check_count(node, name, -1, kLargestCount)) return refusal;
   }
   const int64_t mode = node.int_or("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) {
@@ -165,7 +165,7 @@ Answer guard_positions(const Operands& o) {
 
 Answer guard_rotary(const Operands& o) {
   const Node& node = o.node();
-  if (auto refusal = check_count(node, "num_heads", 1)) return refusal;
+  if (auto refusal = check_count(node, "num_heads", 1, kLargestCount)) return refusal;
   const int64_t part = node.int_or("rotary_embedding_dim", 0);
   if (part < 0 || part % 2 != 0 || part > std::numeric_limits<int32_t>::max()) {
     return refused_attribute(
@@ -254,7 +254,7 @@ Answer guard_causal_conv(const Operands& o) {
 Answer guard_linear_attention(const Operands& o) {
   const Node& node = o.node();
   for (const char* name : {"q_num_heads", "kv_num_heads"}) {
-    if (auto refusal = check_count(node, name, 1)) return refusal;
+    if (auto refusal = check_count(node, name, 1, kLargestCount)) return refusal;
   }
   const int64_t of_q = node.int_or("q_num_heads", 1), of_k = node.int_or("kv_num_heads", 1);
   if (of_q % of_k != 0) {

@@ -57,11 +57,10 @@ std::optional<Refusal> check_list(const Node& node, std::string_view name,
   return std::nullopt;
 }
 
-std::optional<Refusal> check_count(const Node& node, std::string_view name, int64_t lowest) {
+std::optional<Refusal> check_count(const Node& node, std::string_view name, int64_t lowest,
+                                   int64_t highest) {
   const auto* given = node.get<int64_t>(name);
-  if (!given || (*given >= lowest && *given < std::numeric_limits<int32_t>::max())) {
-    return std::nullopt;
-  }
+  if (!given || (*given >= lowest && *given <= highest)) return std::nullopt;
   return refused_attribute(
       fmt::format("attribute '{}' is {}, which is out of range", name, *given));
 }

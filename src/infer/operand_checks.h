@@ -4,6 +4,7 @@
 // known yet.
 
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,8 +37,11 @@ std::optional<Refusal> check_list(const Node& node, std::string_view name,
 std::optional<Refusal> check_between(const Operands& o, size_t input, std::string_view name,
                                      double lowest, double highest);
 
-/// An integer attribute that is a count: `lowest` or more, and no more than sizes are.
-std::optional<Refusal> check_count(const Node& node, std::string_view name, int64_t lowest);
+/// An integer attribute that is a count: `lowest` or more, and less than the largest size unless
+/// `highest` says otherwise.
+constexpr int64_t kLargestCount = std::numeric_limits<int32_t>::max();
+std::optional<Refusal> check_count(const Node& node, std::string_view name, int64_t lowest,
+                                   int64_t highest = kLargestCount - 1);
 
 std::optional<Refusal> refused_axis(int64_t axis, int64_t rank);
 

@@ -103,7 +103,7 @@ Complaint expect_blocks(const Shape& own, const Shape& x, size_t axis, int64_t b
 /// QuantizeLinear and DequantizeLinear: inputs x, scale, zero point.
 std::optional<Refusal> guard_linear(const Operands& o) {
   const int64_t block = o.node().int_or("block_size", 0);
-  if (auto refusal = check_count(o.node(), "block_size", 0)) return refusal;
+  if (auto refusal = check_count(o.node(), "block_size", 0, kLargestCount)) return refusal;
   const auto x = o.shape(0), scale = o.shape(1);
   if (scale && !scale->empty() && !is_single(o, 1) && x) {
     const auto rank = static_cast<int64_t>(x->size());

@@ -84,7 +84,7 @@ std::optional<Refusal> guard_ngrams(const Operands& o) {
   if (!is_count(shortest, 1) || !is_count(longest, shortest)) {
     return refused_attribute(fmt::format("n-grams of {} to {} words", shortest, longest));
   }
-  if (auto refusal = check_count(node, "max_skip_count", 0)) return refusal;
+  if (auto refusal = check_count(node, "max_skip_count", 0, kLargestCount)) return refusal;
   if (auto refusal = check_pool(node)) return refusal;
   const auto& columns = *node.get<Integers>("ngram_indexes");
   if (columns.empty()) return refused_attribute("attribute 'ngram_indexes' is empty");
