@@ -125,6 +125,11 @@ def contraction_beyond_double(site):
     return beyond(site.input(0), np.prod([magnitudes(each).sum() for each in site.inputs]), 2.0**53)
 
 
+def has_lowest_integer(site):
+    x = site.input(0)
+    return x is not None and x.dtype.kind == "i" and bool((x == np.iinfo(x.dtype).min).any())
+
+
 def norm_that_overflows(site):
     x = site.input(0)
     return is_integer(x) and beyond(x, np.sqrt((magnitudes(x) ** 2).sum()), np.inf)
@@ -320,10 +325,28 @@ def half_of_another_length(site):
     return length is not None and size != int(length) // 2 + 1
 
 
-def dilated_volume(site):
-    """Whether blocks of three and more dimensions have gaps."""
-    dilations = site.attribute("dilations", [1])
-    return len(dilations) > 2 and max(dilations) > 1
+def dilated_blocks(site):
+    """Whether blocks have gaps that are not of two dimensions, nor of the only one of an only channel."""
+    dilations, shape, block = site.attribute("dilations", [1]), site.shape(0), site.input(2)
+    is_line = len(dilations) == 1 and shape is not None and block is not None and shape[1] == np.prod(block)
+    return len(dilations) != 2 and max(dilations) > 1 and not is_line
+
+
+def leaves_sixteen_bits(site):
+    """Whether a product on the way is none of float16's normal numbers."""
+    x, axis = site.input(0), site.input(1)
+    if not site.is_type("float16") or x is None or axis is None:
+        return site.is_type("float16")
+    x = np.flip(x, int(axis)) if site.attribute("reverse", 0) else x
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = np.abs(np.cumprod(x.astype(np.float64), int(axis)))
+    limits = np.finfo(np.float16)
+    return bool(((products > limits.max) | ((products > 0) & (products < limits.smallest_normal))).any())
+
+
+def ignores_labels(site):
+    labels, ignored = site.input(1), site.attribute("ignore_index")
+    return ignored is not None and (labels is None or bool((labels == ignored).any()))
 
 
 def axes_in_disorder(site):
@@ -351,6 +374,8 @@ UNDEFINED = [
     Known(("Det",), "what is not finite, eliminated in any order", lambda site: site.has(not_finite, 0)),
     Known(("DynamicQuantizeLinear", "QuantizeLinear"), "what is not finite, in steps of a range",
           lambda site: site.has(not_finite, 0)),
+    Known(("DynamicQuantizeLinear",), "zeros alone, whose range has no steps", lambda site: not np.any(site.input(0))),
+    Known(("ReduceL1",), "the magnitude of the lowest integer, which the type does not have", has_lowest_integer),
     Known(("ReduceL2",), "a norm that the integer type does not have", norm_that_overflows),
     Known(("Resize", "Upsample"), "what is not finite, times weights of 0: whether those count is not said", numbers_between),
     Known(("RoiAlign",), "what is not finite, times weights of 0, and regions that are not",
@@ -386,7 +411,8 @@ ONNX_RUNTIME_TRAPS = [
           shares_statistics),
     Known(("BlackmanWindow", "HammingWindow", "HannWindow"), "computes doubles with constants that float32 rounded",
           window_of_doubles),
-    Known(("Col2Im",), "puts dilated blocks of three and more dimensions elsewhere", dilated_volume),
+    Known(("Col2Im",), "puts dilated blocks elsewhere, but those of two dimensions, or of one in an only channel",
+          dilated_blocks),
     Known(("DFT",), "divides doubles by their number with a reciprocal that float32 rounded",
           lambda site: site.attribute("inverse", 0) == 1 and not site.is_type("float", "float16")),
     Known(("DFT",), "mirrors all that it is given, where half of a spectrum of another length is", half_of_another_length),
@@ -437,7 +463,7 @@ ONNX_RUNTIME = [
           squares_beyond_double),
     Known(("ReduceProd",), "multiplies integers in double, and gives the largest where a product overflows",
           product_beyond_double),
-    Known(("TopK",), "has no place for NaN in its order", lambda site: site.has(np.isnan, 0)),
+    Known(("TopK", "Unique"), "has no place for NaN in its order", lambda site: site.has(np.isnan, 0)),
     Known(("ReduceMean", "ReduceSum"), "adds integers in double, which holds no large ones", sum_beyond_double),
     Known(("ReduceSum",), "gives the largest integer where a sum overflows", sum_that_overflows),
 ]
@@ -473,12 +499,15 @@ REFERENCE_EVALUATOR = [
     Known(("AveragePool",), "takes NaN for padding",
           lambda site: site.has(np.isnan, 0) and site.attribute("count_include_pad", 0) == 0),
     Known(("Conv",), "multiplies what is not finite by zeros of its own", lambda site: site.has(not_finite, 0)),
+    Known(("CumProd",), "rounds every product on the way to 16 bits, which do not have all of them", leaves_sixteen_bits),
     Known(("Gemm",), "leaves C out where beta is 0, NaN and all",
           lambda site: site.attribute("beta", 1.0) == 0 and site.has(not_finite, 2)),
     Known(("Gemm",), "multiplies integers by its factors in double, which holds no large ones", large_integer_product),
     Known(("LpNormalization",), "adds up numbers where it should add up their magnitudes",
           lambda site: site.attribute("p", 2) == 1 and site.has(np.signbit, 0)),
     Known(("MaxPool",), "passes over NaN", lambda site: site.has(np.isnan, 0)),
+    Known(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), "multiplies by 0 what is ignored, though it is not finite",
+          lambda site: site.has(not_finite, 0) and ignores_labels(site)),
     Known(("PRelu",), "multiplies 0 by slopes that are not finite",
           lambda site: site.has(not_finite, 1) and site.has(lambda x: x == 0, 0)),
     Known(("Pow",), "computes integers of two types in double, which holds no large ones", large_power),

@@ -13,7 +13,7 @@ MANY_RUNS = 60  # where what rounding turns over is a choice among equals: few o
 SUMS = {"AveragePool", "BatchNormalization", "Conv", "DFT", "Gemm", "GlobalAveragePool", "GroupNormalization",
         "InstanceNormalization", "LayerNormalization", "MatMul", "MeanVarianceNormalization", "NegativeLogLikelihoodLoss",
         "ReduceMean", "ReduceSum", "STFT", "SoftmaxCrossEntropyLoss", "Sum"}
-SPECTRA = {"DFT", "STFT"}  # their zeros are off by as much as their other elements
+WAVES = {"BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "STFT"}  # their zeros are off by as much as their other elements
 FACTOR = 16.0  # between the spread that is seen and the distance that it explains
 
 
@@ -33,8 +33,8 @@ def disturbed(model, types, numbers):
         nodes.append(helper.make_node(op, [source, tensor.name], [result]))
         return result
 
-    def shake(name, source, result, is_spectrum=False):
-        if is_spectrum:
+    def shake(name, source, result, is_wave=False):
+        if is_wave:
             source = combine("Add", 0, name, source, f"{result}.moved")
         return combine("Mul", 1, name, source, result)
 
@@ -55,7 +55,7 @@ def disturbed(model, types, numbers):
             if not can_be_shaken(name):
                 continue
             node.output[i] = exact = f"{name}.exact" if name in outputs else name
-            renamed[name] = shake(name, exact, name if name in outputs else f"{name}.shaken", node.op_type in SPECTRA)
+            renamed[name] = shake(name, exact, name if name in outputs else f"{name}.shaken", node.op_type in WAVES)
     del graph.node[:]
     graph.node.extend(nodes)
     if model.ir_version < 4:

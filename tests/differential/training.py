@@ -10,7 +10,7 @@ import onnx
 import values
 from compare import differences
 from generate import Subject
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from rounding import MANY_RUNS, RUNS, slack
 from training_model import NothingToTrain, has_doubles, in_double, training_model
 
@@ -18,6 +18,7 @@ OPSETS = [0, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28]
 STEPS = [1e-4, 1e-5, 1e-6]
 TOLERANCE = 3e-6
 NEARBY, PLACES_NEARBY = 1e-2, 4
+STAIRS = {"Ceil", "Floor", "Round"}
 
 
 class Training:
@@ -109,6 +110,9 @@ class Training:
             if not self.slope(*moved(model, inputs, near), xs, numbers):
                 self.tally.count("gradients where there is no derivative, right nearby")
                 return
+        if self.climbs_stairs(model, inputs, xs, numbers):
+            self.tally.count("differences that go over many steps of Ceil, Floor or Round")
+            return
         self.tally.finding("gradient", subject, complaint)
 
     def written_out(self, subject, single, double):
@@ -142,6 +146,20 @@ class Training:
             if abs(central - slope) <= TOLERANCE * scale + 10 * rounding:
                 return None
         return f"{slope} along a direction, differences say {central}"
+
+    def climbs_stairs(self, model, inputs, xs, numbers):
+        """Whether the results of Ceil, Floor or Round are others after the smallest step of the differences. Of a large
+        number they always are, and seem to rise where their derivative is 0."""
+        stairs = [name for node in model.graph.node if node.op_type in STAIRS for name in node.output]
+        plain = onnx.ModelProto.FromString(model.SerializeToString())
+        plain.ClearField("training_info")
+        del plain.graph.output[:]
+        plain.graph.output.extend(helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, None) for name in stairs)
+        at = values_of(model, inputs, xs)
+        along = {x: numbers.uniform(-1, 1, array.shape) for x, array in at.items()}
+        up, down = (self.sides.reference(*moved(plain, inputs, {x: at[x] + sign * min(STEPS) * along[x] for x in xs}))
+                    for sign in (1, -1))
+        return bool(stairs) and up.done and down.done and bool(differences(up.outputs, down.outputs))
 
     def lowered(self, subject, fast):
         opset = OPSETS[subject.seed % len(OPSETS)]
