@@ -194,8 +194,9 @@ Grads dequantize_linear_vjp(const VjpContext& c) {
 
 // ---- DynamicQuantizeLinear
 
-// scale = (max - min) / 255, with a range that is widened to have 0 in it. The zero point,
-// saturate(round(-min / scale)), is a quantization itself.
+// scale = (max - min) / 255, with a range that is widened to have 0 in it; 1 where there are nothing but zeros, as
+// in ONNX Runtime (the standard divides 0 by 0 there). The zero point, saturate(round(-min / scale)), is a
+// quantization itself.
 std::vector<Expr> dynamic_quantize_linear_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
   const Expr x = c.input(0), zero = b.scalar(0, x.dtype());
@@ -204,7 +205,8 @@ std::vector<Expr> dynamic_quantize_linear_expansion(const ExpandContext& c) {
     return larger(all, zero);
   };
   const Expr high = largest(x), minus_low = largest(-x);
-  const Expr scale = (high + minus_low) / 255;
+  const Expr range = high + minus_low;
+  const Expr scale = where(equal(range, zero), b.scalar(1, x.dtype()), range / 255);
   const Expr zero_point =
       b.add("QuantizeLinear", values({minus_low, scale, b.scalar(0, DType::u8)}), DType::u8);
   return {b.add("QuantizeLinear", values({x, scale, zero_point}), DType::u8), scale, zero_point};

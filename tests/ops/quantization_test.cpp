@@ -11,8 +11,10 @@
 #include <map>
 
 #include "eval/interpreter.h"
+#include "format/load.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
+#include "opset/lift.h"
 #include "tests/ops/case.h"
 
 namespace onward {
@@ -126,6 +128,24 @@ TEST(Quantization, GradientsReachThroughWhatMovesElements) {
   ASSERT_EQ(dx.dims(), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(dx.number(0), 2);
   EXPECT_EQ(dx.number(1), 0);
+}
+
+/// Nothing but zeros has a range of nothing, by which there is no dividing.
+TEST(Quantization, ZerosAreQuantizedBySteps) {
+  Model model = parse_text(R"(<ir_version: 10, opset_import: ["" : 21]>
+g (float[N] x) => (uint8[N] q, float scale, uint8 zero_point) {
+  q, scale, zero_point = DynamicQuantizeLinear(x)
+})");
+  lift(model);
+  for (const int64_t size : {0, 3}) {
+    eval::Environment environment;
+    environment.emplace(model.graph->inputs()[0], Tensor::of<float>({size}, std::vector<float>(static_cast<size_t>(size))));
+    const auto results = eval::outputs_of(*model.graph, std::move(environment));
+    EXPECT_EQ(results[0].dims(), std::vector<int64_t>{size});
+    for (int64_t i = 0; i < size; ++i) EXPECT_EQ(results[0].number(i), 0);
+    EXPECT_EQ(results[1].number(0), 1);
+    EXPECT_EQ(results[2].number(0), 0);
+  }
 }
 
 }  // namespace
