@@ -5,6 +5,7 @@
 #include "eval/elementwise_table.h"
 #include "eval/families.h"
 #include "eval/narrow_float.h"
+#include "eval/number_text.h"
 
 namespace onward::eval {
 namespace {
@@ -211,15 +212,20 @@ Tensors modulo(const Context& c) {
   });
 }
 
-/// Numbers to numbers; truth values are 0 and 1.
+/// Numbers to numbers, or to and from texts; truth values are 0 and 1.
 Tensors cast(const Context& c) {
   const auto target = dtype_from_onnx(c.node().int_or("to", 0));
   if (!target || *target == DType::undefined) throw Error("its attribute 'to' is no element type");
   const Tensor& x = c.input(0);
   const DType to = *target;
   if (to == x.dtype()) return {x};
-  if (to == DType::string || x.dtype() == DType::string) throw Error("strings can't be cast yet");
-  if (is_float(to) && bits(to) <= 8) return {cast_to_narrow_float(c, to)};
+  if (to == DType::string) return {numbers_to_texts(x)};
+  const bool is_narrow = is_float(to) && bits(to) <= 8;
+  if (x.dtype() == DType::string) {
+    if (!is_narrow) return {texts_to_numbers(x, to)};
+    return {cast_to_narrow_float(c.node(), texts_to_numbers(x, DType::f64), to)};
+  }
+  if (is_narrow) return {cast_to_narrow_float(c.node(), x, to)};
   return compute_as(x.dtype(),
                     [&]<typename T>() -> Tensors { return {to_tensor(c.array<T>(0), to)}; });
 }

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 
 #include "eval/families.h"
+#include "eval/number_text.h"
 
 namespace onward::eval {
 namespace {
@@ -23,24 +23,11 @@ const Tensor& scalar_of(const RuntimeValue& value) {
   return tensor;
 }
 
-template <typename T>
-T parsed(const std::string& text) {
-  T number{};
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end) throw Error(fmt::format("'{}' is no number", text));
-  return number;
-}
-
-/// A value of a map in the type that is asked for. How floats are written is not defined.
+/// A value of a map in the type that is asked for.
 Tensor converted_value(const Tensor& value, DType to) {
   if (value.dtype() == to) return value;
-  if (value.dtype() == DType::string) {
-    const std::string& text = value.strings()[0];
-    return to == DType::f32 ? Tensor::scalar<float>(parsed<float>(text))
-                            : Tensor::scalar<int64_t>(parsed<int64_t>(text));
-  }
-  if (to == DType::string) throw Error("floats cannot be cast to strings");
+  if (value.dtype() == DType::string) return texts_to_numbers(value, to);
+  if (to == DType::string) return numbers_to_texts(value);
   return to_tensor(to_array<double>(value), to);
 }
 

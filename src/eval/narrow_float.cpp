@@ -34,10 +34,10 @@ double power_of_two(double x, const std::string& round_mode, bool saturates) {
 
 }  // namespace
 
-Tensor cast_to_narrow_float(const Context& c, DType to) {
-  const bool saturates = c.node().int_or("saturate", 1) != 0;
-  const std::string round_mode = c.node().string_or("round_mode", "up");
-  Array<double> x = to_array<double>(c.input(0));
+Tensor cast_to_narrow_float(const Node& node, const Tensor& from, DType to) {
+  const bool saturates = node.int_or("saturate", 1) != 0;
+  const std::string round_mode = node.string_or("round_mode", "up");
+  Array<double> x = to_array<double>(from);
   if (to == DType::f8e8m0) {
     for (double& each : x.data) each = power_of_two(each, round_mode, saturates);
   } else if (saturates) {

@@ -4,7 +4,8 @@
 
 namespace onward::eval {
 
-/// What a Cast to a float of 8 or fewer bits gives, by its `saturate` and `round_mode`.
-Tensor cast_to_narrow_float(const Context& c, DType to);
+/// What a Cast `node` of numbers to a float of 8 or fewer bits gives, by its `saturate` and
+/// `round_mode`.
+Tensor cast_to_narrow_float(const Node& node, const Tensor& from, DType to);
 
 }  // namespace onward::eval

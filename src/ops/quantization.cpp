@@ -194,9 +194,9 @@ Grads dequantize_linear_vjp(const VjpContext& c) {
 
 // ---- DynamicQuantizeLinear
 
-// scale = (max - min) / 255, with a range that is widened to have 0 in it; 1 where there are nothing but zeros, as
-// in ONNX Runtime (the standard divides 0 by 0 there). The zero point, saturate(round(-min / scale)), is a
-// quantization itself.
+// scale = (max - min) / 255, with a range that is widened to have 0 in it; 1 where there are
+// nothing but zeros, as in ONNX Runtime (the standard divides 0 by 0 there). The zero point,
+// saturate(round(-min / scale)), is a quantization itself.
 std::vector<Expr> dynamic_quantize_linear_expansion(const ExpandContext& c) {
   Builder& b = c.builder();
   const Expr x = c.input(0), zero = b.scalar(0, x.dtype());

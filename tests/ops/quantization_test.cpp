@@ -139,7 +139,8 @@ g (float[N] x) => (uint8[N] q, float scale, uint8 zero_point) {
   lift(model);
   for (const int64_t size : {0, 3}) {
     eval::Environment environment;
-    environment.emplace(model.graph->inputs()[0], Tensor::of<float>({size}, std::vector<float>(static_cast<size_t>(size))));
+    environment.emplace(model.graph->inputs()[0],
+                        Tensor::of<float>({size}, std::vector<float>(static_cast<size_t>(size))));
     const auto results = eval::outputs_of(*model.graph, std::move(environment));
     EXPECT_EQ(results[0].dims(), std::vector<int64_t>{size});
     for (int64_t i = 0; i < size; ++i) EXPECT_EQ(results[0].number(i), 0);
