@@ -88,7 +88,7 @@ def switched(mutant):
     if is_python:
         return f"({new} if {on} else {old})"
     if old.endswith(";"):
-        return f"if ({on}) {{ {new} }} else {{ {old} }}"
+        return f"{{ if ({on}) {{ {new} }} else {{ {old} }} }}"  # one statement, wherever it stands
     return f"({on} ? ({new}) : ({old}))"
 
 
@@ -125,7 +125,8 @@ def write_copy(mutants):
 
 def build(jobs):
     subprocess.run(["cmake", "--preset", "ci"], cwd=COPY, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", "--preset", "ci", "-j", str(jobs)], cwd=COPY, check=True)
+    # All rows that do not compile are shown at once.
+    subprocess.run(["cmake", "--build", "--preset", "ci", "-j", str(jobs), "--", "-k", "0"], cwd=COPY, check=True)
 
 
 class Tests:

@@ -43,7 +43,7 @@ def test_forms_of_a_mistake():
     on = '::onward::mutant("m")'
     assert mutants.planted("y = x + 1;", [row()]) == f'#include "mutant.h"\ny = ({on} ? (x) : (x + 1));'
     assert mutants.planted("f();", [row(old="f();", new="")]) == (
-        f'#include "mutant.h"\nif ({on}) {{  }} else {{ f(); }}')
+        f'#include "mutant.h"\n{{ if ({on}) {{  }} else {{ f(); }} }}')
     raw = row(old="if (a) {")
     del raw["new"]
     assert mutants.switched(raw | {"as": "if (a && !MUTANT) {"}) == f"if (a && !{on}) {{"
