@@ -121,33 +121,15 @@ std::optional<Refusal> check_axis_attribute(const Operands& o, std::string_view 
   return refused_axis(*axis, *rank);
 }
 
-std::optional<Refusal> check_at_least_one(const Node& node, std::string_view name) {
-  const auto* number = node.get<int64_t>(name);
-  if (!number || (*number >= 1 && *number <= std::numeric_limits<int32_t>::max())) {
-    return std::nullopt;
-  }
-  return refused_attribute(
-      *number < 1 ? fmt::format("attribute '{}' is {}, but must be positive", name, *number)
-                  : fmt::format("attribute '{}' is {}, which is out of range", name, *number));
-}
-
-/// A dimension of the first input that is cut into parts of one size.
-std::optional<Refusal> check_divisible(const Operands& o, size_t dim, int64_t by) {
-  const auto size = o.dim(0, dim);
-  if (!size || *size % by == 0) return std::nullopt;
-  return refused_operand(
-      o, 0, "input", fmt::format("its dimension {}, {}, is not divisible by {}", dim, *size, by));
-}
-
 std::optional<Refusal> guard_blocks(const Operands& o) {
   const Node& node = o.node();
   if (auto refusal = check_word(node, "mode", {"DCR", "CRD"})) return refusal;
-  if (auto refusal = check_at_least_one(node, "blocksize")) return refusal;
+  if (auto refusal = check_count(node, "blocksize", 1, kLargestCount)) return refusal;
   if (auto refusal = check_rank(o, 0, "input", 4)) return refusal;
   const int64_t size = node.int_or("blocksize", 1);
-  if (node.op == "DepthToSpace") return check_divisible(o, 1, size * size);
-  if (auto refusal = check_divisible(o, 2, size)) return refusal;
-  return check_divisible(o, 3, size);
+  if (node.op == "DepthToSpace") return check_divisible(o, 0, "input", 1, size * size);
+  if (auto refusal = check_divisible(o, 0, "input", 2, size)) return refusal;
+  return check_divisible(o, 0, "input", 3, size);
 }
 
 /// Tuples of indices that point into the data, behind the dimensions of a batch.
@@ -340,7 +322,9 @@ std::optional<Refusal> guard_max_unpool(const Operands& o) {
   return std::nullopt;
 }
 
-std::optional<Refusal> guard_power(const Operands& o) { return check_at_least_one(o.node(), "p"); }
+std::optional<Refusal> guard_power(const Operands& o) {
+  return check_count(o.node(), "p", 1, kLargestCount);
+}
 
 /// The bytes of a file, of which each kernel reads as many as there are.
 std::optional<Refusal> guard_image_decoder(const Operands& o) {

@@ -41,6 +41,14 @@ std::optional<Refusal> check_dim(const Operands& o, size_t input, std::string_vi
                          fmt::format("its dimension {} is {}, not {}", dim, *size, expected));
 }
 
+std::optional<Refusal> check_divisible(const Operands& o, size_t input, std::string_view name,
+                                       size_t dim, int64_t by) {
+  const auto size = o.dim(input, dim);
+  if (!size || *size % by == 0) return std::nullopt;
+  return refused_operand(
+      o, input, name, fmt::format("its dimension {}, {}, is not divisible by {}", dim, *size, by));
+}
+
 std::optional<Refusal> check_list(const Node& node, std::string_view name,
                                   std::optional<int64_t> count, int64_t lowest) {
   const auto* list = node.get<std::vector<int64_t>>(name);
@@ -61,8 +69,10 @@ std::optional<Refusal> check_count(const Node& node, std::string_view name, int6
                                    int64_t highest) {
   const auto* given = node.get<int64_t>(name);
   if (!given || (*given >= lowest && *given <= highest)) return std::nullopt;
+  const bool is_too_small = lowest == 1 && *given < 1;
   return refused_attribute(
-      fmt::format("attribute '{}' is {}, which is out of range", name, *given));
+      fmt::format("attribute '{}' is {}, {}", name, *given,
+                  is_too_small ? "but must be positive" : "which is out of range"));
 }
 
 std::optional<Refusal> refused_axis(int64_t axis, int64_t rank) {

@@ -29,6 +29,10 @@ std::optional<Refusal> check_rank(const Operands& o, size_t input, std::string_v
 std::optional<Refusal> check_dim(const Operands& o, size_t input, std::string_view name, size_t dim,
                                  int64_t expected);
 
+/// A dimension that is divisible by a number, which is positive.
+std::optional<Refusal> check_divisible(const Operands& o, size_t input, std::string_view name,
+                                       size_t dim, int64_t by);
+
 /// An attribute with `count` numbers, of which none is below `lowest`.
 std::optional<Refusal> check_list(const Node& node, std::string_view name,
                                   std::optional<int64_t> count, int64_t lowest);

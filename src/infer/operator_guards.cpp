@@ -231,18 +231,13 @@ std::optional<Refusal> guard_round_mode(const Operands& o) {
 }
 
 std::optional<Refusal> guard_direction(const Operands& o) {
-  const std::string direction = o.node().string_or("direction", "");
-  if (direction == "LEFT" || direction == "RIGHT") return std::nullopt;
-  return refused_attribute(
-      fmt::format("attribute 'direction' is '{}', but must be LEFT or RIGHT", direction));
+  return check_word(o.node(), "direction", {"LEFT", "RIGHT"});
 }
 
 std::optional<Refusal> guard_groups(const Operands& o) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  if (auto refusal = check_count(o.node(), "num_groups", 1, kAny)) return refusal;
   const int64_t groups = o.node().int_or("num_groups", 1);
-  if (groups < 1) {
-    return refused_attribute(
-        fmt::format("attribute 'num_groups' is {}, but must be positive", groups));
-  }
   const auto channels = o.dim(0, 1);
   if (!channels || *channels % groups == 0) return std::nullopt;
   return refused_attribute(

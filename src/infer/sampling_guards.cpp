@@ -149,15 +149,6 @@ std::optional<Refusal> guard_col2im(const Operands& o) {
       o, 0, "input", fmt::format("it has {} columns, but blocks have {} places", *columns, places));
 }
 
-/// A dimension of an operand is divisible by a number, which is positive.
-std::optional<Refusal> check_divisible(const Operands& o, size_t input, std::string_view name,
-                                       size_t dim, int64_t by) {
-  const auto size = o.dim(input, dim);
-  if (!size || *size % by == 0) return std::nullopt;
-  return refused_operand(
-      o, input, name, fmt::format("its dimension {}, {}, is not divisible by {}", dim, *size, by));
-}
-
 /// What taps and windows make of the shapes of offset and mask.
 std::optional<Refusal> check_offsets(const Operands& o, size_t dims) {
   const Node& node = o.node();

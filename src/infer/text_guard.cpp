@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "infer/operand_checks.h"
 #include "infer/regex.h"
@@ -17,10 +16,6 @@ using Texts = std::vector<std::string>;
 
 std::optional<Refusal> bad_input(const Operands& o, std::string message) {
   return Refusal{"shape", o.node().input(0)->name(), std::move(message)};
-}
-
-bool is_count(int64_t number, int64_t lowest) {
-  return number >= lowest && number <= std::numeric_limits<int32_t>::max();
 }
 
 size_t length(const Node& node, std::string_view name) {
@@ -61,11 +56,7 @@ std::optional<Refusal> guard_bit_cast(const Operands& o) {
 }
 
 std::optional<Refusal> guard_multinomial(const Operands& o) {
-  const int64_t samples = o.node().int_or("sample_size", 1);
-  if (!is_count(samples, 1)) {
-    return refused_attribute(
-        fmt::format("attribute 'sample_size' is {}, which is out of range", samples));
-  }
+  if (auto refusal = check_count(o.node(), "sample_size", 1, kLargestCount)) return refusal;
   const auto rank = o.rank(0);
   if (rank && *rank != 2) return bad_input(o, fmt::format("input 0 has rank {}, not 2", *rank));
   if (o.dim(0, 1) == 0) return bad_input(o, "there are no outcomes to choose from");
@@ -74,14 +65,13 @@ std::optional<Refusal> guard_multinomial(const Operands& o) {
 
 std::optional<Refusal> guard_ngrams(const Operands& o) {
   const Node& node = o.node();
-  const std::string mode = node.string_or("mode", "");
-  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") {
-    return refused_attribute(
-        fmt::format("attribute 'mode' is '{}', but must be TF, IDF or TFIDF", mode));
+  if (auto refusal = check_word(node, "mode", {"TF", "IDF", "TFIDF"})) return refusal;
+  for (const char* name : {"min_gram_length", "max_gram_length"}) {
+    if (auto refusal = check_count(node, name, 1, kLargestCount)) return refusal;
   }
   const int64_t shortest = node.int_or("min_gram_length", 1);
   const int64_t longest = node.int_or("max_gram_length", 1);
-  if (!is_count(shortest, 1) || !is_count(longest, shortest)) {
+  if (longest < shortest) {
     return refused_attribute(fmt::format("n-grams of {} to {} words", shortest, longest));
   }
   if (auto refusal = check_count(node, "max_skip_count", 0, kLargestCount)) return refusal;
@@ -113,10 +103,8 @@ std::optional<Refusal> guard_pattern(const Operands& o) {
 }
 
 std::optional<Refusal> guard_string_normalizer(const Operands& o) {
-  const std::string action = o.node().string_or("case_change_action", "NONE");
-  if (action != "NONE" && action != "LOWER" && action != "UPPER") {
-    return refused_attribute(fmt::format(
-        "attribute 'case_change_action' is '{}', but must be NONE, LOWER or UPPER", action));
+  if (auto refusal = check_word(o.node(), "case_change_action", {"NONE", "LOWER", "UPPER"})) {
+    return refusal;
   }
   // Where an i without a dot is the small form of I, letters change otherwise than here.
   const std::string locale = o.node().string_or("locale", "en_US");

@@ -124,8 +124,8 @@ def test_stop_words_are_whole_elements():
 
 
 WRONG = {
-    "n-grams of no mode": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("DF"), "must be TF, IDF or TFIDF"),
-    "n-grams of no words": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("TF", min_gram_length=0), "n-grams of 0 to 2 words"),
+    "n-grams of no mode": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("DF"), "must be one of TF, IDF, TFIDF"),
+    "n-grams of no words": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("TF", min_gram_length=0), "'min_gram_length' is 0, but must be positive"),
     "n-grams behind the pool": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("TF", ngram_counts=[0, 40]), "of a pool of 10"),
     "too many n-grams": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("TF", ngram_indexes=[0, 1]), "more n-grams than the 2"),
     "too few weights": ("TfIdfVectorizer", [ROWS], FLOATS, ngrams("IDF", weights=[1.0]), "has 1 entries for 7 columns"),
@@ -136,7 +136,7 @@ WRONG = {
     "a pattern of any size": ("RegexFullMatch", [texts("a")], BOOLS, dict(pattern="((a{100}){100}){100}"),
                               "RE2's syntax: .*repetition"),
     "several rows": ("StringNormalizer", [texts(["a"], ["b"])], STRINGS, {}, r"it takes \[C\] and \[1, C\]"),
-    "no case": ("StringNormalizer", [texts("a")], STRINGS, dict(case_change_action="TITLE"), "must be NONE, LOWER or UPPER"),
+    "no case": ("StringNormalizer", [texts("a")], STRINGS, dict(case_change_action="TITLE"), "must be one of NONE, LOWER, UPPER"),
     "another alphabet": ("StringNormalizer", [texts("a")], STRINGS, dict(locale="tr_TR"), "otherwise in the locale"),
     "bits that do not fit": ("BitCast", [np.zeros(2, np.float32)], [TensorProto.INT64], dict(to=TensorProto.INT64),
                              "f32 has 32 bits, but i64 has 64"),
