@@ -164,6 +164,13 @@ void refuse_copies_not_finite(const BoundPlan& bound) {
   }
 }
 
+void refuse_other_type(const Value& input, const Type& given) {
+  if (const auto why = conflict(input.type, given)) {
+    throw Error(fmt::format("input '{}' is {}, not {}: {}", input.name(), to_string(input.type),
+                            to_string(given), *why));
+  }
+}
+
 }  // namespace
 
 Program::~Program() = default;
@@ -176,13 +183,6 @@ Program::Program(Model rest, PlanRequest request, const Program& whole)
       times_(whole.times_),
       is_rest_(true) {
   for (const auto& binding : request_.bindings) targets_.push_back(binding.target);
-}
-
-static void refuse_other_type(const Value& input, const Type& given) {
-  if (const auto why = conflict(input.type, given)) {
-    throw Error(fmt::format("input '{}' is {}, not {}: {}", input.name(), to_string(input.type),
-                            to_string(given), *why));
-  }
 }
 
 void Program::check(const TensorMap& inputs, const Values& containers) const {
