@@ -3,10 +3,7 @@ not, or uses operators that Onward does not have, which are refused by name."""
 
 import dataclasses
 import fnmatch
-import os
 import pathlib
-import subprocess
-import tempfile
 import warnings
 
 import numpy as np
@@ -14,7 +11,6 @@ import onnx
 import pytest
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
-from program import own_environment
 
 import onward
 import onward.backend
@@ -73,71 +69,32 @@ def operators_of(graph):
 
 
 def array(value):
-    """Types that NumPy lacks come as messages."""
+    """Types that NumPy lacks come as messages; sequences as lists, what is not there as None."""
+    if isinstance(value, list) or value is None:
+        return value
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
 
 
-def message(value, kind):
-    """A value as its type's own message."""
-    if kind.HasField("optional_type"):
-        proto = onnx.OptionalProto()
-        if isinstance(value, list):
-            proto.sequence_value.CopyFrom(numpy_helper.from_list(value))
-        elif value is not None:
-            proto.tensor_value.CopyFrom(numpy_helper.from_array(np.asarray(value)))
-        return proto
-    if kind.HasField("sequence_type"):
-        return numpy_helper.from_list(value)
-    return numpy_helper.from_array(np.asarray(value))
-
-
-def parsed(data, kind):
-    if kind.HasField("optional_type"):
-        proto = onnx.OptionalProto.FromString(data)
-        if proto.HasField("sequence_value"):
-            return numpy_helper.to_list(proto.sequence_value)
-        return numpy_helper.to_array(proto.tensor_value) if proto.HasField("tensor_value") else None
-    if kind.HasField("sequence_type"):
-        return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
-    return numpy_helper.to_array(onnx.TensorProto.FromString(data))
-
-
-def has_containers(model):
-    return any(not value.type.HasField("tensor_type") for value in [*model.graph.input, *model.graph.output])
-
-
-def run_with_containers(case):
-    """Python's arrays are tensors: what takes or gives other values is run by a tool, on messages."""
-    for inputs, expected in case.data_sets:
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            (folder / "model.onnx").write_bytes(case.model.SerializeToString())
-            for i, (value, info) in enumerate(zip(inputs, case.model.graph.input, strict=True)):
-                (folder / f"input_{i}.pb").write_bytes(message(value, info.type).SerializeToString())
-            subprocess.run([pathlib.Path(os.environ["ONWARD_TOOLS"]) / "value_tool", folder / "model.onnx", folder],
-                           check=True, env=own_environment())
-            for i, (wanted, info) in enumerate(zip(expected, case.model.graph.output, strict=True)):
-                result = parsed((folder / f"output_{i}.pb").read_bytes(), info.type)
-                results, wanted = ((each if isinstance(each, list) else [each]) for each in (result, wanted))
-                assert len(results) == len(wanted)
-                for each, other in zip(results, map(np.asarray, wanted)):
-                    assert each.dtype == other.dtype and each.shape == other.shape
-                    np.testing.assert_allclose(each, other, rtol=case.rtol, atol=case.atol)
+def check(result, wanted, case):
+    if isinstance(wanted, list):
+        assert isinstance(result, list) and len(result) == len(wanted)
+        for each, other in zip(result, wanted):
+            check(each, np.asarray(other), case)
+        return
+    assert result.dtype == wanted.dtype and result.shape == wanted.shape
+    if wanted.dtype == object:
+        assert result.tolist() == wanted.tolist()
+    else:
+        np.testing.assert_allclose(result.astype(float), wanted.astype(float), rtol=case.rtol, atol=case.atol)
 
 
 def run(case):
-    if has_containers(case.model):
-        return run_with_containers(case)
     backend = onward.backend.prepare(case.model)
     for inputs, expected in case.data_sets:
         results = backend.run([array(each) for each in inputs])
         assert len(results) == len(expected)
         for result, wanted in zip(results, map(array, expected)):
-            assert result.dtype == wanted.dtype and result.shape == wanted.shape
-            if wanted.dtype == object:
-                assert result.tolist() == wanted.tolist()
-            else:
-                np.testing.assert_allclose(result.astype(float), wanted.astype(float), rtol=case.rtol, atol=case.atol)
+            check(result, wanted, case)
 
 
 def run_without_inputs(case):
