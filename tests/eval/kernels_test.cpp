@@ -69,6 +69,15 @@ const Computed kComputed[] = {
     {"the largest is not the first",
      "x = Constant<value = double[3] {0, 2000, 2000}>() y = Softmax(x)",
      {0, 0.5, 0.5}},
+    {"a softmax in 16 bits rounds each step, as the standard's function does",
+     "x = Constant<value = float[3] {1, 2, 3}>() h = Cast<to = 10>(x) s = Softmax(h) "
+     "y = Cast<to = 11>(s)",
+     {0.090087890625, 0.2447509765625, 0.66552734375}},
+    {"a sum of exponentials beyond 16 bits",
+     "x = Constant<value = float[1] {3}>() h = Cast<to = 10>(x) "
+     "n = Constant<value = int64[1] {70000}>() e = Expand(h, n) s = Softmax(e) "
+     "t = Cast<to = 11>(s) y = ReduceMax(t)",
+     {1.430511474609375e-05}},
     {"a window in the padding behind counts no more than there is",
      "x = Constant<value = double[1,1,3] {6, 6, 6}>() "
      "y = AveragePool<kernel_shape = [2], strides = [2], ceil_mode = 1, count_include_pad = 1>(x)",
