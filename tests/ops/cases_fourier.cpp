@@ -11,6 +11,7 @@ const Case kCases[] = {
     {"DFT", "y = DFT(x)", {f64("x", {2, 5, 1})}},
     {"DFT complex", "y = DFT(x)", {f64("x", {2, 6, 2})}},
     {"DFT of one", "y = DFT(x)", {f64("x", {1, 2})}},
+    {"DFT of a large prime", "y = DFT(x)", {f64("x", {1, 17, 2})}},
     {"DFT axis", scalar("a", 0) + "y = DFT(x, , a)", {f64("x", {4, 3, 2})}},
     {"DFT axis from behind", scalar("a", -3) + "y = DFT(x, , a)", {f64("x", {2, 7, 2, 1})}},
     {"DFT of more", scalar("n", 8) + "y = DFT(x, n)", {f64("x", {2, 5, 2})}},

@@ -16,7 +16,6 @@ GAPS = {
     "Node": {
         **dict.fromkeys([f"test_bernoulli{kind}{how}" for kind in ("", "_double", "_seed") for how in ("", "_expanded")], RANDOM),
         **dict.fromkeys([f"test_training_dropout{how}" for how in ("", "_default", "_default_mask", "_mask")], RANDOM),
-        **dict.fromkeys(["test_dft_inverse", "test_dft_inverse_opset19"], "a zero is expected to be 2e-7, as float32 rounds it"),
         "test_loop16_seq_none": "the runner asks for the length of a scalar",
     },
     "Simple": {}, "PyTorchConverted": {}, "PyTorchOperator": {}, "Real": {},

@@ -23,7 +23,6 @@ GAPS = {
                      "test_attention_4d_causal_padded_kv_bf16*", "test_attention_4d_padded_kv_bf16*"],
                     "they expect a sum of exponentials that is rounded to bfloat16 after each of them"),
     "test_bernoulli*": RANDOM,
-    "test_dft_inverse*": "they expect a zero to be 2e-7, as it is rounded in float32",
     "test_training_dropout": RANDOM,
     "test_training_dropout_mask": RANDOM,
     "test_training_dropout_default*": RANDOM,
