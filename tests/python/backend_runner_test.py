@@ -6,6 +6,7 @@ import pathlib
 import re
 import unittest
 
+import numpy as np
 import onnx.backend.test
 import pytest
 
@@ -16,18 +17,33 @@ GAPS = {
     "Node": {
         **dict.fromkeys([f"test_bernoulli{kind}{how}" for kind in ("", "_double", "_seed") for how in ("", "_expanded")], RANDOM),
         **dict.fromkeys([f"test_training_dropout{how}" for how in ("", "_default", "_default_mask", "_mask")], RANDOM),
-        "test_loop16_seq_none": "the runner asks for the length of a scalar",
     },
     "Simple": {}, "PyTorchConverted": {}, "PyTorchOperator": {}, "Real": {},
 }
 FEWEST = {"Node": 1884, "Simple": 23, "PyTorchConverted": 82, "PyTorchOperator": 35, "Real": 9}
 
 
+class Suite(onnx.backend.test.BackendTest):
+    """The suite, which compares a sequence's tensors row by row, and so falls where one is a scalar: here whole ones are
+    compared, by the suite's own function."""
+
+    @classmethod
+    def assert_similar_outputs(cls, ref_outputs, outputs, **tolerance):
+        compare = super().assert_similar_outputs
+        assert len(outputs) == len(ref_outputs)
+        for wanted, given in zip(ref_outputs, outputs):
+            assert isinstance(given, list) == isinstance(wanted, list)
+            if isinstance(given, list):
+                compare(wanted, given, **tolerance)
+            else:
+                compare([wanted], [given], **tolerance)
+
+
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     """The test cases by kind, with what they download or make in a folder of their own."""
     os.environ["ONNX_HOME"] = str(tmp_path_factory.mktemp("home"))
-    backend = onnx.backend.test.BackendTest(onward.backend, __name__)
+    backend = Suite(onward.backend, __name__)
     backend.exclude("_cuda")
     cases = backend.test_cases
     return {re.fullmatch("OnnxBackend(.*?)(Model)?Test", name).group(1): case for name, case in cases.items()}
@@ -46,3 +62,10 @@ def test_all_kinds(suite):
         assert run >= FEWEST[kind] and all(name.endswith("_cuda") for name in not_run), (kind, run)
         assert wrong.keys() == known.keys(), (kind, {name: wrong.get(name) for name in wrong.keys() ^ known.keys()})
     (pathlib.Path(os.environ["ONWARD_TOOLS"]) / "backend-counts.txt").write_text("".join(f"  {line}\n" for line in lines))
+
+
+def test_the_runner_itself_compares_no_sequence_of_scalars():
+    """Once it does, `Suite` can go."""
+    values = [[np.zeros((), np.float32)]]
+    with pytest.raises(TypeError, match="Unable to compare"):
+        onnx.backend.test.BackendTest.assert_similar_outputs(values, values, rtol=0, atol=0)
