@@ -109,12 +109,17 @@ def outcome(run, case):
 
 
 @pytest.fixture(scope="module")
-def outcomes():
+def cases():
+    return node_tests()
+
+
+@pytest.fixture(scope="module")
+def outcomes(cases):
     """What became of each test, of those of Onward's operators and of all others."""
     # Gradients are written out; Scatter is what ScatterElements was called before opset 11, and Upsample what Resize was.
     known = set(onward.operators()) | {("ai.onnx.preview.training", "Gradient"), ("", "Scatter"), ("", "Upsample")}
     ours, others = {}, {}
-    for name, case in node_tests().items():
+    for name, case in cases.items():
         operators = set(operators_of(case.model.graph))
         if operators <= known:
             ours[name] = (operators, outcome(run, case))
@@ -141,6 +146,43 @@ def test_all_other_operators_are_refused_by_name(outcomes):
     _, others = outcomes
     assert {name: what for name, (operators, what) in others.items()
             if not what.startswith("Error: ") or not any(op in what for _, op in operators)} == {}
+
+
+def of_any_length(model):
+    """The same model for first dimensions of any size."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    for value in [*model.graph.input, *model.graph.output]:
+        for dim in value.type.tensor_type.shape.dim[:1]:
+            dim.dim_param = "N"
+    return model
+
+
+@pytest.mark.parametrize("name", [
+    *[f"test_bernoulli{kind}{how}" for kind in ("", "_double", "_seed") for how in ("", "_expanded")],
+    *[f"test_training_dropout{how}" for how in ("", "_default", "_default_mask", "_mask")]])
+def test_random_numbers_are_distributed_as_the_suite_has_them(cases, name):
+    """Its tests with random numbers can't be passed but by NumPy's; here they are given their inputs many times over."""
+    times = 4000
+    case = cases[name]
+    [[(x, *settings), expected]] = case.data_sets
+    for model, data, count in [(case.model, x, 1), (of_any_length(case.model), np.concatenate([x] * times), times)]:
+        results = onward.backend.run_model(model, [data, *settings])
+        assert [each.dtype for each in results] == [each.dtype for each in expected]
+        assert [each.shape for each in results] == [(count * each.shape[0], *each.shape[1:]) for each in expected]
+    y, *masks = results
+    hits = y != 0
+    if settings:  # a Dropout
+        chances = np.full(x.shape, 1 - settings[0])
+        assert np.all(data != 0) and all(np.array_equal(mask, hits) for mask in masks)
+        np.testing.assert_allclose(y[hits], (data / (1 - settings[0]))[hits], rtol=1e-6)
+    else:
+        # The standard's function body has Greater(random, x), the wrong way round: that graph is run as it is.
+        chances = 1 - x if name.endswith("expanded") else x
+        assert set(np.unique(y)) == {0, 1}
+    drawn = hits.reshape(times, *x.shape)
+    for events, chance in [(drawn, chances), (drawn[::2] & drawn[1::2], chances**2)]:
+        off = np.abs(events.mean(axis=0) - chance)
+        assert np.all(off <= 5 * np.sqrt(chance * (1 - chance) / len(events)))
 
 
 def test_node_runs_alone():
