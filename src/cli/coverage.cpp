@@ -72,6 +72,20 @@ Coverage gradient(const std::string& domain, const std::string& op) {
   return gap(domain, op);
 }
 
+/// What the standard says of the operator's inputs, which is no word on how Onward does it.
+Coverage tagged(const std::string& domain, const std::string& op) {
+  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op, domain);
+  if (!schema) throw Bug(fmt::format("{} has no schema", op));
+  std::vector<std::string_view> names;
+  for (const auto& input : schema->inputs()) {
+    if (input.GetDifferentiationCategory() == onnx::OpSchema::Differentiable) {
+      names.push_back(input.GetName());
+    }
+  }
+  if (names.empty()) return {Kind::unneeded, "the standard tags no input as differentiable"};
+  return {Kind::yes, fmt::format("the standard tags {}", fmt::join(names, ", "))};
+}
+
 /// What `onward lower` makes of a step that has the operator.
 Coverage lowered(const std::string& domain, const std::string& op) {
   const Coverage differentiated = gradient(domain, op);
@@ -119,6 +133,7 @@ std::vector<CoverageColumn> all_columns() {
       {"kernel", "a reference kernel, or plainer operators, compute it", kernel},
       {"fast", "kernels of the runtime, the fastest first", fast_kernel},
       {"gradient", "gradients of any order", gradient},
+      {"tagged", "inputs that the standard tags as differentiable", tagged},
       {"lowered", "`onward lower` writes steps that have it", lowered},
   };
   for (const emit::Dialect* dialect : emit::dialects()) {

@@ -8,7 +8,7 @@ import subprocess
 import onnx.defs
 import pytest
 
-COLUMNS = ["kernel", "fast", "gradient", "lowered", "torch", "keras", "jax"]
+COLUMNS = ["kernel", "fast", "gradient", "tagged", "lowered", "torch", "keras", "jax"]
 
 
 def onward(*arguments):
@@ -42,9 +42,9 @@ def test_what_is_known_of_some(table):
     rows = {row["operator"]: row for row in table["operators"]}
     assert rows["Conv"]["fast"] == {"support": "yes", "how": "onednn, im2col"}
     assert rows["Add"]["fast"] == {"support": "yes", "how": "tiles"}
-    assert [rows["Shape"][column]["support"] for column in COLUMNS] == ["yes", "fallback", "unneeded", "yes", "yes", "yes", "yes"]
-    assert {rows["Scatter"][column]["support"] for column in COLUMNS} == {"gap"}
-    assert [rows["LSTM"][column]["support"] for column in COLUMNS] == ["yes", "fallback", "yes", "yes", "yes", "yes", "gap"]
+    assert [rows["Shape"][column]["support"] for column in COLUMNS] == ["yes", "fallback", "unneeded", "unneeded", *["yes"] * 4]
+    assert {rows["Scatter"][column]["support"] for column in COLUMNS if column != "tagged"} == {"gap"}
+    assert [rows["LSTM"][column]["support"] for column in COLUMNS] == ["yes", "fallback", *["yes"] * 5, "gap"]
     assert rows["Loop"]["torch"]["support"] == "yes"
     assert rows["Loop"]["keras"] == {"support": "gap", "reason": "control flow is not exported yet"}
     assert rows["Conv"]["jax"] == {"support": "not yet", "reason": "not exported to JAX yet"}  # which is begun
@@ -53,6 +53,18 @@ def test_what_is_known_of_some(table):
     assert rows["Adam"]["kernel"] == {"support": "yes", "how": "by plainer operators"}
     assert {"domain": "", "operator": "Upsample", "since_version": 10,
             "reason": "has been withdrawn: Resize has replaced it"} in table["unliftable_forms"]
+
+
+def test_tags_are_those_of_the_standard(table):
+    differentiable = onnx.defs.OpSchema.DifferentiationCategory.Differentiable
+    for row in table["operators"]:
+        schema = onnx.defs.get_schema(row["operator"], domain=row["domain"])
+        names = [each.name for each in schema.inputs if each.differentiation_category == differentiable]
+        assert row["tagged"]["support"] == ("yes" if names else "unneeded"), row
+        assert not names or row["tagged"]["how"] == f"the standard tags {', '.join(names)}"
+    # All that it tags are differentiated, but for steps and what has been withdrawn.
+    lacking = {row["operator"] for row in table["operators"] if row["tagged"]["support"] == "yes" != row["gradient"]["support"]}
+    assert lacking == {"Hardmax", "Scatter"}
 
 
 def test_text_and_json_agree(table):
