@@ -1,6 +1,5 @@
 """Nodes that quantize, and products of quantized tensors. Their gradients are estimates, which differences do not show."""
 
-import numpy as np
 import values
 from graph import Unsuitable
 from operators_layer import window
