@@ -17,9 +17,20 @@ bool may_be_computed(const Node& node) {
          !has_traits(node, kRandom) && node.subgraphs().empty();
 }
 
+/// Whether a node compares weights. Those of a model that is no training job may be trained by the
+/// framework all the same, and what is larger then must follow.
+bool compares_weights(const Node& node, const Tensor& result) {
+  return result.dtype() == DType::boolean &&
+         std::ranges::any_of(node.inputs(), [](const Value* input) {
+           const Tensor* tensor = input ? input->tensor() : nullptr;
+           return tensor && is_float(tensor->dtype()) && tensor->size() > 1;
+         });
+}
+
 bool is_worth_keeping(const Node& node, const Tensor& result) {
   if (node.op == "Constant" || result.size() == 1) return true;
-  return !is_float(result.dtype()) && result.size() <= kMaxElements;
+  return !is_float(result.dtype()) && result.size() <= kMaxElements &&
+         !compares_weights(node, result);
 }
 
 }  // namespace

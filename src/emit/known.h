@@ -10,7 +10,7 @@ namespace onward::emit {
 
 /// The values of a graph that are the same at every run: constants, and what is computed from them
 /// or from the sizes of tensors as long as it is small (shapes, axes, indices, single numbers).
-/// State is never among them.
+/// State is never among them, nor are masks that follow from weights.
 class Known {
  public:
   Known(const Graph& graph, const std::unordered_set<const Value*>& state);

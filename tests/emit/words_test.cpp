@@ -66,6 +66,10 @@ const Said kSaid[] = {
      "(float[N,2] x) => (y) <float[2,3] w = {1, 2, 3, 4, 5, 6}, float[3] b = {1, 2, 3}> "
      "{ y = Gemm<beta = 0.5>(x, w, b) }",
      "0.5", "0.5", "Dense("},
+    {"a comparison of weights, which may be trained there",
+     "(float[N,2] x) => (y) <float[2] w = {1, -2}, float c = {0.5}> "
+     "{ m = Less(w, c) y = Where(m, x, w) }",
+     "self.w < 0.5", "less(self.w, 0.5)"},
     {"two layers where one kernel is used in two ways",
      "(float[N,1,5,5] x) => (y, z) <float[1,1,2,2] w = {1, 2, 3, 4}> "
      "{ y = Conv(x, w) z = Conv<strides = [2, 2]>(x, w) }",
