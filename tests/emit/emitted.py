@@ -1,10 +1,11 @@
-"""What the tests of emitted source share: the cases, and how a generated model.py is loaded."""
+"""What the tests of emitted source share: the cases, how a generated model.py is loaded, and how weights come back."""
 
 import importlib.util
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import numpy as np
@@ -71,6 +72,87 @@ def wrong_values(cases, run, raised):
             if problem := difference(case, name, expected[name], np.asarray(result), tensors):
                 wrong.append(f"{label}: {problem}")
     return wrong
+
+
+# ---- weights that a framework has changed
+
+FLOATS = {"f16", "f32", "f64"}
+# Float inputs of cases that no source holds: an inference model that is not given them has only what follows from them.
+_TO_ONE_NUMBER = ("Det", "Det of a matrix without an inverse", "Exp of a scalar", "ReduceLogSum of all", "ReduceMax of all",
+                  "ReduceMean of all", "ReduceMin of all", "ReduceProd of all", "ReduceSum of all")
+_TO_INTEGERS = ("ArgMax", "ArgMax axis", "ArgMin", "Shape", "Shape in part", "Size")
+_OF_SCALES = ("DequantizeLinear", "DequantizeLinear output_dtype", "DequantizeLinear without a zero point", "QLinearConv",
+              "QLinearConv same lower", "QLinearConv with all that there is", "QLinearMatMul",
+              "QLinearMatMul by rows and columns", "QuantizeLinear precision")
+_OF_BANDS = ("MelWeightMatrix", "MelWeightMatrix of more bands than frequencies", "MelWeightMatrix of wide bands")
+NOT_HELD = {
+    *((case, "x") for case in (*_TO_ONE_NUMBER, *_TO_INTEGERS)),
+    ("CastLike", "like"), ("Resize of a given region", "region"),  # read for its type; a list of numbers of a call
+    # Single numbers, which are written as such.
+    *((case, limit) for case in ("Clip both", "Clip crossed") for limit in ("low", "high")), ("Clip low", "low"),
+    ("Clip high", "high"), *((f"Dropout {when}", "ratio") for when in ("in training", "not in training")),
+    ("Gemm both", "d"), ("Sum of three broadcast", "d"), ("Greater", "b"), ("GreaterOrEqual of floats", "b"),
+    ("Mul broadcast", "b"), ("Where broadcast", "b"), ("Pad value", "value"), ("Pow broadcast", "e"),
+    ("Pow of a negative base", "e"), *((case, limit) for case in _OF_BANDS for limit in ("lower", "upper")),
+    *((case, "s") for case in _OF_SCALES), ("QLinearMatMul", "sa"), ("QLinearMatMul", "sb"),
+    *((case, scale) for case in ("QLinearConv", "QLinearConv same lower") for scale in ("sx", "sw")),
+    ("QLinearConv with all that there is", "sx"),
+}
+
+
+def turned(array):
+    """A weight's numbers in reverse, which are in the range of the others; where that is no change, smaller ones."""
+    reverse = array.reshape(-1)[::-1].reshape(array.shape)
+    return smaller(array) if np.array_equal(reverse, array) else reverse.copy()
+
+
+def smaller(array):
+    return np.array(array * 0.9375 if array.any() else array - 0.0625, array.dtype)
+
+
+def weights_of(folder):
+    """The float tensors that a source holds, by its keys: what the model calls them."""
+    entries = json.loads((folder / "onward.json").read_text())["weights"]
+    return {entry["key"]: entry["tensor"] for entry in entries if entry["dtype"] in FLOATS}
+
+
+def taken_back(cases, run_with_others, raised):
+    """Every case whose source holds float tensors gets others in the framework, which `import-weights` reads back.
+
+    `run_with_others(folder, feeds, others, back)` changes tensors, by keys, with the functions in `others`, saves the model
+    to the folder `back`, and gives the results. Returns what is wrong, and each float input that a case held but its source
+    did not."""
+    results, held, brought = {}, set(), set()
+    for case, folder in cases:
+        if "refused" in case or (case["case"], case["variant"]) in raised:
+            continue
+        held |= {(case["case"], name) for name in case["held_floats"]}
+        weights = weights_of(folder)
+        if not weights:
+            continue
+        brought |= {(case["case"], name) for name in weights.values()}
+        (folder / "back").mkdir()
+        shutil.copy(folder / "onward.json", folder / "back")
+        tensors = load_file(folder / "tensors.safetensors")
+        # Regions of MaxRoiPool begin with the number of an image.
+        others = dict.fromkeys(weights, smaller if case["case"].startswith("MaxRoiPool") else turned)
+        results[folder] = run_with_others(folder, [tensors[name] for name in case["inputs"]], others, folder / "back")
+    subprocess.run([TOOLS / "emit_tool", "take", cases[0][1].parent], check=True)
+    wrong = []
+    for case, folder in cases:
+        if folder not in results:
+            continue
+        label = f"{folder.name} {case['case']}, {case['variant']}"
+        if not (folder / "taken.safetensors").exists():
+            wrong.append(f"{label}: {(folder / 'not-taken.txt').read_text()}")
+            continue
+        taken = load_file(folder / "taken.safetensors")
+        weights = load_file(folder / "back" / "weights.safetensors")
+        tensors = load_file(folder / "tensors.safetensors") | weights
+        for name, result in zip(case["outputs"], results[folder], strict=True):
+            if problem := difference(case, name, taken[name], np.asarray(result), tensors):
+                wrong.append(f"{label}: {problem}")
+    return wrong, held - brought
 
 
 # Cases of operators that Keras refuses as such, by how their names begin.

@@ -1,6 +1,9 @@
 // Lets the Python tests compare what is emitted with what Onward computes:
 //   emit_tool cases DIALECT FOLDER [FAMILY]  every operator case, exported, in several variants; or
 //                                            those of one family, elementwise or matmul
+//   emit_tool take FOLDER                    what `import-weights` makes of each case's folder
+//                                            CASE/back, where there is one: CASE/taken.safetensors
+//                                            has the results with those weights
 //   emit_tool steps MODEL DATA STEPS OUT     runs training steps on the batches of a safetensors
 //   file
 //                                            ("0.x", "0.label", "1.x" ...); writes OUT.safetensors
@@ -15,6 +18,7 @@
 
 #include "emit/export.h"
 #include "emit/safetensors.h"
+#include "emit/take.h"
 #include "eval/interpreter.h"
 #include "format/load.h"
 #include "format/save.h"
@@ -40,47 +44,68 @@ const Variant kVariants[] = {
     {"first input held", Shapes::fixed, true, false},
     {"other inputs held", Shapes::fixed, false, true},
     {"other inputs held, symbolic shapes", Shapes::symbolic, false, true},
+    {"its only input held", Shapes::fixed, true, true},
 };
 
 bool applies(const Variant& variant, const Case& tested) {
+  if (variant.holds_first && variant.holds_rest) {
+    return tested.inputs.size() == 1 && is_float(tested.inputs[0].dtype);
+  }
   return tested.inputs.size() > 1 || (!variant.holds_first && !variant.holds_rest);
+}
+
+/// A case in one variant: the model with what it holds, and what it is given.
+struct MadeCase {
+  Model model;
+  eval::Environment given;
+  emit::NamedTensors tensors = {};  // both
+  std::vector<std::string> inputs = {}, held_floats = {};
+
+  emit::NamedTensors results() const {
+    emit::NamedTensors results;
+    const auto values = eval::outputs_of(*model.graph, given);
+    for (size_t i = 0; i < values.size(); ++i) {
+      results.emplace_back(model.graph->outputs()[i]->name(), values[i]);
+    }
+    return results;
+  }
+};
+
+MadeCase made_case(const Case& tested, const Variant& variant) {
+  MadeCase made{.model = case_model(tested, variant.shapes), .given = {}};
+  uint64_t seed = 1;
+  for (size_t i = 0; i < tested.inputs.size(); ++i) {
+    const Tensor tensor = case_tensor(tested.inputs[i], seed++);
+    Value* input = made.model.graph->inputs()[i];
+    if (i == 0 ? variant.holds_first : variant.holds_rest) {
+      made.model.graph->set_initializer(input, tensor);
+      input->type = tensor.type();
+      if (is_float(tensor.dtype())) made.held_floats.push_back(input->name());
+    } else {
+      made.given.emplace(input, tensor);
+      made.inputs.push_back(input->name());
+    }
+    made.tensors.emplace_back(input->name(), tensor);
+  }
+  return made;
 }
 
 void write_case(const Case& tested, const Variant& variant, const std::string& dialect,
                 const fs::path& folder) {
-  Model model = case_model(tested, variant.shapes);
-  eval::Environment environment;
-  emit::NamedTensors tensors, results;
-  nlohmann::json inputs = nlohmann::json::array();
-  uint64_t seed = 1;
-  for (size_t i = 0; i < tested.inputs.size(); ++i) {
-    const Tensor tensor = case_tensor(tested.inputs[i], seed++);
-    Value* input = model.graph->inputs()[i];
-    environment.emplace(input, tensor);
-    if (i == 0 ? variant.holds_first : variant.holds_rest) {
-      model.graph->set_initializer(input, tensor);
-      input->type = tensor.type();
-    } else {
-      inputs.push_back(input->name());
-    }
-    tensors.emplace_back(input->name(), tensor);
-  }
-  const auto values = eval::outputs_of(*model.graph, std::move(environment));
-  for (size_t i = 0; i < values.size(); ++i) {
-    results.emplace_back(model.graph->outputs()[i]->name(), values[i]);
-  }
+  const MadeCase made = made_case(tested, variant);
   nlohmann::json description = {{"case", tested.name},
                                 {"variant", variant.name},
-                                {"inputs", inputs},
+                                {"inputs", made.inputs},
+                                {"held_floats", made.held_floats},
                                 {"outputs", tested.outputs}};
   fs::create_directories(folder);
   try {
-    emit::export_model(model, folder, {.to = dialect});
+    emit::export_model(made.model, folder, {.to = dialect});
   } catch (const Error& error) {
     description["refused"] = error.what();
   }
-  emit::write_safetensors(folder / "tensors.safetensors", tensors);
-  emit::write_safetensors(folder / "results.safetensors", results);
+  emit::write_safetensors(folder / "tensors.safetensors", made.tensors);
+  emit::write_safetensors(folder / "results.safetensors", made.results());
   std::ofstream(folder / "case.json") << description.dump();
 }
 
@@ -89,16 +114,38 @@ std::vector<Case> cases_of(const std::string& family) {
   return {cases.begin(), cases.end()};
 }
 
-void write_cases(const std::string& dialect, const std::vector<Case>& cases,
-                 const fs::path& folder) {
+/// Does something with each case in each variant, and with its folder.
+template <typename Do>
+void for_each_case(const std::vector<Case>& cases, const fs::path& folder, const Do& act) {
   int number = 0;
   for (const Case& each : cases) {
     if (!each.error.empty()) continue;
     for (const Variant& variant : kVariants) {
       if (!applies(variant, each)) continue;
-      write_case(each, variant, dialect, folder / fmt::format("{:04}", number++));
+      act(each, variant, folder / fmt::format("{:04}", number++));
     }
   }
+}
+
+void write_cases(const std::string& dialect, const std::vector<Case>& cases,
+                 const fs::path& folder) {
+  for_each_case(cases, folder, [&](const Case& each, const Variant& variant, const fs::path& own) {
+    write_case(each, variant, dialect, own);
+  });
+}
+
+void take_cases(const fs::path& folder) {
+  for_each_case(all_cases(), folder,
+                [](const Case& each, const Variant& variant, const fs::path& own) {
+                  if (!fs::exists(own / "back")) return;
+                  MadeCase made = made_case(each, variant);
+                  try {
+                    emit::take(own / "back", made.model);
+                    emit::write_safetensors(own / "taken.safetensors", made.results());
+                  } catch (const Error& error) {
+                    std::ofstream(own / "not-taken.txt") << error.what();
+                  }
+                });
 }
 
 void run_steps(const fs::path& model, const fs::path& data, int steps, const std::string& out) {
@@ -123,6 +170,8 @@ int run(const std::vector<std::string>& arguments) {
     write_cases(arguments[1], all_cases(), arguments[2]);
   } else if (arguments.size() == 4 && arguments[0] == "cases") {
     write_cases(arguments[1], cases_of(arguments[3]), arguments[2]);
+  } else if (arguments.size() == 2 && arguments[0] == "take") {
+    take_cases(arguments[1]);
   } else if (arguments.size() == 5 && arguments[0] == "steps") {
     run_steps(arguments[1], arguments[2], std::stoi(arguments[3]), arguments[4]);
   } else {
