@@ -21,7 +21,14 @@ class Activation:
 
 ACTIVATIONS = (
     Activation("Abs", torch="abs", operation="numpy.Absolute", kinks=(0,)),
+    Activation("Acos", torch="acos", operation="numpy.Arccos"),
+    Activation("Acosh", torch="acosh", operation="numpy.Arccosh"),
+    Activation("Asin", torch="asin", operation="numpy.Arcsin"),
+    Activation("Asinh", torch="asinh", operation="numpy.Arcsinh"),
+    Activation("Atan", torch="atan", operation="numpy.Arctan"),
+    Activation("Atanh", torch="atanh", operation="numpy.Arctanh"),
     Activation("Cos", torch="cos", operation="numpy.Cos"),
+    Activation("Cosh", torch="cosh", operation="numpy.Cosh"),
     # Keras's own takes its alpha in the precision of the tensors.
     Activation("Elu", torch="elu", module="ELU", kinks=(0,)),
     Activation("Erf", torch="erf", operation="math.Erf"),
@@ -37,9 +44,11 @@ ACTIVATIONS = (
     Activation("Relu", torch="relu", module="ReLU", keras="relu", operation="nn.Relu", kinks=(0,)),
     Activation("Sigmoid", torch="sigmoid", module="Sigmoid", keras="sigmoid", operation="nn.Sigmoid"),
     Activation("Sin", torch="sin", operation="numpy.Sin"),
+    Activation("Sinh", torch="sinh", operation="numpy.Sinh"),
     # PyTorch's own is the operand above a threshold.
     Activation("Softplus", keras="softplus", operation="nn.Softplus"),
     Activation("Softsign", module="Softsign", keras="softsign", operation="nn.Softsign"),
     Activation("Sqrt", torch="sqrt", operation="numpy.Sqrt"),
+    Activation("Tan", torch="tan", operation="numpy.Tan"),
     Activation("Tanh", torch="tanh", module="Tanh", keras="tanh", operation="numpy.Tanh"),
 )

@@ -15,7 +15,7 @@ import onward
 import onward.keras
 from onward._activations import ACTIVATIONS
 
-OTHERS = [-8.0, -2.5, -1.0, -0.3, 0.2, 0.7, 1.0, 2.6, 7.0]
+OTHERS = [-8.0, -2.5, -1.0, -0.6, -0.3, 0.2, 0.7, 1.0, 1.4, 2.6, 3.5, 7.0]
 WAYS = {**{f"activation {row.keras}": (row, getattr(keras.activations, row.keras)) for row in ACTIVATIONS if row.keras},
         **{f"layer {row.layer}": (row, getattr(layers, row.layer)()) for row in ACTIVATIONS if row.layer},
         **{f"ops.{row.operation}": (row, operator.attrgetter(row.operation)(ops)()) for row in ACTIVATIONS if row.operation}}

@@ -10,7 +10,7 @@ import onward
 import onward.torch
 from onward._activations import ACTIVATIONS
 
-OTHERS = [-8.0, -2.5, -1.0, -0.3, 0.2, 0.7, 1.0, 2.6, 7.0]
+OTHERS = [-8.0, -2.5, -1.0, -0.6, -0.3, 0.2, 0.7, 1.0, 1.4, 2.6, 3.5, 7.0]
 
 
 def function(name):
