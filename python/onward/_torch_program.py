@@ -20,11 +20,13 @@ NUMBER = _Numbers()
 # the exporter to ONNX drops them, or no gradient of ours follows them.
 FUNCTIONS: dict[str, dict] = {
     **dict.fromkeys("""
-        _assert_tensor_metadata amax batch_norm bmm cat chunk clone contiguous conv1d conv2d conv3d conv_transpose1d
-        conv_transpose2d conv_transpose3d dropout eq expand expand_as flatten gt hardtanh index_select layer_norm
-        lift_fresh_copy linear logical_and logical_not logical_or lt matmul max_pool1d max_pool2d max_pool3d maximum
-        minimum mm mul narrow numpy_T ones_like permute pow relu6 reshape rms_norm rsqrt select silu slice split
-        split_with_sizes squeeze stack sym_size t to transpose unflatten unsqueeze view where zeros zeros_like
+        _assert_tensor_metadata alias amax amin arange argmax argmin batch_norm bmm cat ceil chunk clone contiguous
+        conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cumsum dropout einsum eq expand
+        expand_as flatten flip floor full full_like gather ge gt hardtanh index index_select isinf isnan layer_norm le
+        lift_fresh_copy linear logical_and logical_not logical_or logical_xor logsumexp lt matmul max_pool1d max_pool2d
+        max_pool3d maximum minimum mm mul narrow ne new_zeros numpy_T ones_like permute pow prod relu6 reshape rms_norm
+        rsqrt select sign silu slice split split_with_sizes squeeze stack sum sym_size t tile to transpose tril triu
+        unbind unflatten unsqueeze where zeros zeros_like
     """.split(), {}),
     # Between layers they would drop.
     **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), {"dropout": (0.0,)}),
@@ -40,7 +42,9 @@ FUNCTIONS: dict[str, dict] = {
     "clamp": {"min": NUMBER, "max": NUMBER}, "clamp_min": {"min": NUMBER}, "clamp_max": {"max": NUMBER},
     "div": {"rounding_mode": (None,)},
     "pad": {"mode": ("constant", "reflect", "circular")},
-    **dict.fromkeys(("log_softmax", "mean", "softmax", "sum"), {"dtype": (None,)}),
+    **dict.fromkeys(("log_softmax", "mean", "softmax"), {"dtype": (None,)}),
+    "round": {"decimals": (0,)},
+    "view": {"dtype": ()},
 }
 
 
@@ -218,6 +222,21 @@ def _amax(x, dims=(), keepdim=False):
     return aten.amax(x, list(range(x.dim())), keepdim) if not dims else NotImplemented
 
 
+def _amin(x, dims=(), keepdim=False):
+    return aten.amin(x, list(range(x.dim())), keepdim) if not dims else NotImplemented
+
+
+def _in_type_first(function):
+    """Sums and products of a type that is told, which the exporter drops."""
+    def decomposed(x, *arguments, dtype=None):
+        return NotImplemented if dtype in (None, x.dtype) else function(x.to(dtype), *arguments)
+    return decomposed
+
+
+def _unbind(x, dim=0):
+    return [x.select(dim, place) for place in range(x.shape[dim])]
+
+
 def _leaky_relu(x, slope=0.01):
     """An ONNX attribute is a float32."""
     if x.dtype != torch.float64 or is_float32(slope):
@@ -243,7 +262,10 @@ def _chunk(x, count, dim=0):
 
 
 DECOMPOSITIONS = {aten.squeeze.default: _squeeze_all, aten.squeeze.dim: _squeeze_one, aten.squeeze.dims: _squeeze,
-                  aten.amax.default: _amax, aten.clamp.default: _clamp, aten.relu6.default: _relu6,
+                  aten.amax.default: _amax, aten.amin.default: _amin, aten.unbind.int: _unbind,
+                  **{each: _in_type_first(each) for each in (aten.sum.default, aten.sum.dim_IntList, aten.prod.default,
+                                                             aten.prod.dim_int, aten.cumsum.default)},
+                  aten.clamp.default: _clamp, aten.relu6.default: _relu6,
                   aten.leaky_relu.default: _leaky_relu, aten.chunk.default: _chunk,
                   aten.split.Tensor: _split, aten.split_with_sizes.default: _split_with_sizes}
 

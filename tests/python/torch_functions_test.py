@@ -63,6 +63,23 @@ def products(m, x):
     return (a + b) * 0.01 + c + x.sum(1, keepdim=True) + x.mean() + torch.relu(x - 0.2).amax(1, keepdim=True)
 
 
+def steps(m, x):
+    a = torch.floor(3 * x) + torch.ceil(2 * x) + torch.round(4 * x)
+    b = torch.where(torch.logical_xor(x >= 0.5, x <= -0.5), x, 0.5 * x) + torch.where(x != 0.25, x, 2 * x)
+    c = torch.where(torch.isnan(x), 0.1, x) + torch.where(torch.isinf(x), 0.1, x)
+    return 0.1 * (a + torch.sign(x)) * x + b + c
+
+
+def along(m, x):
+    a = x.flip(1) + x.tril() + x.triu(1) + torch.stack(x.unbind(1)[::-1], 1)
+    b = x.amin(1, keepdim=True) + x.gather(1, x.argmax(1, keepdim=True)) - x.gather(1, x.argmin(1, keepdim=True))
+    c = x.cumsum(1) + torch.logsumexp(x, 1, keepdim=True) + (1 + 0.1 * x).prod(1, keepdim=True)
+    d = torch.einsum("ij,jk->ik", x, x.T @ x) + torch.sum(x > 0, 1, keepdim=True, dtype=torch.int64) * x
+    e = torch.arange(6) * x + torch.full((6,), 0.5) * x + torch.full_like(x, 0.25) * x + x.new_zeros(6)
+    f = F.pad(x[:, m.places], (0, 3)) + torch.tile(x[:, :2], (1, 3)) + x[...]
+    return 0.1 * (a + b + c + d + e + f)
+
+
 def types(m, x):
     shift = torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], dtype=torch.float64)
     return x.to(torch.float32).to(torch.float64) + shift + F.dropout(x, 0.5, training=False) + F.dropout(x, 0.0)
@@ -94,7 +111,7 @@ class Images(nn.Module):
 
 MODULES = {
     **{function.__name__: (lambda function=function: Rows(function), (6, 4))
-       for function in (smooth, piecewise, shapes, products, types)},
+       for function in (smooth, piecewise, shapes, products, steps, along, types)},
     "1 dimension": (lambda: Images(1), (3, 2, 9)),
     "2 dimensions": (lambda: Images(2), (3, 2, 7, 7)),
     "3 dimensions": (lambda: Images(3), (3, 2, 6, 6, 6)),
