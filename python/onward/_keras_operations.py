@@ -10,11 +10,12 @@ from types import SimpleNamespace
 
 import numpy as np
 from keras.src import ops
-from keras.src.ops import core, nn, numpy
+from keras.src.ops import core, math, nn, numpy
 
 import onward
 from onward._activations import ACTIVATIONS
-from onward._keras_activations import activate_gelu, softmax
+from onward._keras_activations import activate_gelu, elu, softmax
+from onward._keras_axes import ALONG_AXES
 from onward._keras_graph import TYPES, Tensor
 from onward._keras_layers import window
 from onward._keras_shapes import written_extreme
@@ -114,6 +115,10 @@ def _gelu(g, use):
     return g.map([use["x"]], lambda x: activate_gelu(g, x, use.name, use.operation.approximate))
 
 
+def _elu(g, use):
+    return g.map([use["x"]], lambda x: elu(g, x, use.name, float(use.operation.alpha)))
+
+
 def _power(g, use):
     if not isinstance(use["x2"], numbers.Real):
         use.refuse(use["x2"])
@@ -123,8 +128,10 @@ def _power(g, use):
 def _where(g, use):
     condition, *choices = use["condition"], use["x1"], use["x2"]
     chosen = [each for each in choices if isinstance(each, Tensor)]
-    if not isinstance(condition, Tensor) or not chosen or len({each.dtype for each in chosen}) != 1:
+    if not isinstance(condition, (Tensor, bool)) or not chosen or len({each.dtype for each in chosen}) != 1:
         use.refuse(choices)
+    if isinstance(condition, bool):  # for the shape
+        condition = g.array(np.array(condition), f"{use.name}_condition")
     names = [g.plain(each) if isinstance(each, Tensor) else g.constant(each, f"{use.name}_number", chosen[0].dtype)
              for each in (condition, *choices)]
     return Tensor(use.shape, chosen[0].dtype, plain=g.node("Where", names, use.name))
@@ -278,8 +285,9 @@ def _get_item(g, use):
 def _reduce(op):
     def write(g, use):
         x, operation = use["x"], use.operation
-        if x.dtype != g.dtype or getattr(operation, "initial", None) is not None:
-            use.refuse(x.dtype)
+        into = getattr(operation, "dtype", None) or (x.dtype if x.dtype == g.dtype else use.outputs[0].dtype)
+        if x.dtype not in (g.dtype, "int32", "int64") or into != x.dtype or getattr(operation, "initial", None) is not None:
+            use.refuse(into)
         axes = _axes(operation.axis, x.rank)
         keeps = bool(operation.keepdims)
         # What is left of an image is in order where that is batch and channels.
@@ -322,23 +330,23 @@ def _pad(g, use):
 _BINARY = {numpy.Add: "Add", numpy.Subtract: "Sub", numpy.Multiply: "Mul", numpy.Divide: "Div",
            numpy.TrueDivide: "Div"}
 _COMPARISONS = {numpy.Equal: "Equal", numpy.Greater: "Greater", numpy.Less: "Less", numpy.LogicalAnd: "And",
-                numpy.LogicalOr: "Or", numpy.LogicalNot: "Not"}
+                numpy.LogicalOr: "Or", numpy.LogicalNot: "Not", numpy.LogicalXor: "Xor"}
 _UNARY = {operator.attrgetter(row.operation)(ops): row for row in ACTIVATIONS if row.operation}
 OPERATIONS = {
     **{kind: _elementwise(op) for kind, op in _BINARY.items()},
     **{kind: _elementwise(op, "bool") for kind, op in _COMPARISONS.items()},
     **{kind: _unary(row) for kind, row in _UNARY.items()},
-    core.Cast: _cast, core.ConvertToTensor: _converted,
-    nn.AveragePool: _pool("AveragePool"), nn.Gelu: _gelu, nn.LogSoftmax: _softmax("LogSoftmax"), nn.MaxPool: _pool("MaxPool"),
-    nn.Silu: _silu, nn.Softmax: _softmax("Softmax"),
-    numpy.Amax: _reduce("ReduceMax"), numpy.BroadcastTo: _broadcast_to, numpy.Concatenate: _concatenate,
-    numpy.ExpandDims: _expand_dims, numpy.GetItem: _get_item, numpy.GreaterEqual: _or_equal("Greater", "Less"),
-    numpy.LessEqual: _or_equal("Less", "Greater"), numpy.Matmul: _matmul, numpy.Max: _reduce("ReduceMax"),
-    numpy.Maximum: _extreme("Max"), numpy.Mean: _reduce("ReduceMean"), numpy.Minimum: _extreme("Min"),
-    numpy.Moveaxis: _transpose, numpy.NotEqual: _not_equal, numpy.Pad: _pad, numpy.Power: _power, numpy.Reshape: _reshape,
-    numpy.Split: _split, numpy.Square: _square, numpy.Squeeze: _squeeze, numpy.Stack: _stack,
-    numpy.Sum: _reduce("ReduceSum"), numpy.Swapaxes: _transpose, numpy.Take: _take, numpy.Transpose: _transpose,
-    numpy.Where: _where,
+    **ALONG_AXES,
+    core.Cast: _cast, core.ConvertToTensor: _converted, math.Logsumexp: _reduce("ReduceLogSumExp"),
+    nn.AveragePool: _pool("AveragePool"), nn.Elu: _elu, nn.Gelu: _gelu, nn.LogSoftmax: _softmax("LogSoftmax"),
+    nn.MaxPool: _pool("MaxPool"), nn.Silu: _silu, nn.Softmax: _softmax("Softmax"), numpy.Amax: _reduce("ReduceMax"),
+    numpy.BroadcastTo: _broadcast_to, numpy.Concatenate: _concatenate, numpy.ExpandDims: _expand_dims,
+    numpy.GetItem: _get_item, numpy.GreaterEqual: _or_equal("Greater", "Less"), numpy.LessEqual: _or_equal("Less", "Greater"),
+    numpy.Matmul: _matmul, numpy.Max: _reduce("ReduceMax"), numpy.Maximum: _extreme("Max"), numpy.Mean: _reduce("ReduceMean"),
+    numpy.Min: _reduce("ReduceMin"), numpy.Minimum: _extreme("Min"), numpy.Moveaxis: _transpose, numpy.NotEqual: _not_equal,
+    numpy.Pad: _pad, numpy.Power: _power, numpy.Prod: _reduce("ReduceProd"), numpy.Reshape: _reshape, numpy.Split: _split,
+    numpy.Square: _square, numpy.Squeeze: _squeeze, numpy.Stack: _stack, numpy.Sum: _reduce("ReduceSum"),
+    numpy.Swapaxes: _transpose, numpy.Take: _take, numpy.Transpose: _transpose, numpy.Where: _where,
 }
 
 

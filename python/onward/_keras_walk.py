@@ -190,7 +190,9 @@ class Walk:
         call = Call(layer, settings, self._floats(layer, inputs), node.outputs[0].shape, self.names.get(id(layer), layer.name))
         # In a Functional model that is a default, which the model's own `training` overrides.
         if self.training is not None and node.arguments.kwargs.get("training") is False:
-            self.frozen += not call.is_frozen
+            if type(layer) is keras.layers.Dropout:
+                return inputs
+            self.frozen += type(layer) is keras.layers.BatchNormalization and not call.is_frozen
             call.is_frozen = True
         with self._called_by(layer):
             result = LAYERS[type(layer)](self.graph, call)

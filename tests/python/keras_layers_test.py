@@ -229,6 +229,18 @@ OPERATIONS = {
     "of one": lambda x: ops.sqrt(ops.abs(x) + 0.25) + ops.square(-x) + ops.log(ops.square(x) + 0.5),
     "curves": lambda x: ops.tanh(x) + ops.sigmoid(x) + ops.softplus(x) + ops.silu(x) + ops.relu(x),
     "extremes": lambda x: ops.maximum(x, 0.1) + ops.minimum(x, ops.tanh(x)),
+    "reductions": lambda x: (x + ops.min(x, axis=-1, keepdims=True) + ops.prod(x, axis=1, keepdims=True)
+                             + ops.logsumexp(x, axis=2, keepdims=True)),
+    "along axes": lambda x: (0.1 * ops.cumsum(x, axis=1) + ops.flip(x, axis=-1) + ops.tril(x) + ops.triu(x, k=1)
+                             + ops.tile(x[..., :1], (1, 3))),
+    "places": lambda x: (ops.take_along_axis(x, ops.argmax(x, axis=1, keepdims=True), axis=1) + x
+                         - ops.take_along_axis(x, ops.argmin(x, axis=1, keepdims=True), axis=1)),
+    "steps": lambda x: x * (ops.floor(3 * x) + ops.ceil(2 * x) + ops.round(4 * x) + ops.sign(x)),
+    "counts": lambda x: x * ops.cast(ops.sum(ops.cast(x > 0, "int32"), axis=1, keepdims=True), "float64"),
+    "whether": lambda x: (ops.where(ops.logical_xor(x > 0.5, x < -0.5), x, 0.5 * x) + ops.where(ops.isnan(x), 0.1, x)
+                          + ops.where(ops.isinf(x), 0.1, x)),
+    "filled": lambda x: x * ops.ones_like(x) + ops.zeros_like(x) + x * ops.full_like(x, 0.25),
+    "of more": lambda x: ops.where(True, x, x[:, :1]) + ops.elu(x, 0.7) + ops.einsum("nijc,nijd->nijc", x, x),
 }
 
 
