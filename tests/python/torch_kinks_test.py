@@ -23,6 +23,7 @@ FUNCTIONS = {
     "pow 1.5": lambda z: z.abs() ** 1.5, "pow of 2": lambda z: torch.pow(2.0, z),
     "pow of both": lambda z: torch.pow(z.abs() + 1, z * z), "clamp, 0.13": lambda z: z.clamp(-0.13, 0.77),
     "amax": lambda z: z + z.amax(1, keepdim=True), "amax, 0": lambda z: z + z.amax(0, keepdim=True),
+    "amin": lambda z: z + z.amin(1, keepdim=True), "amin of all": lambda z: z * z.amin(), "product": lambda z: z + z.prod(1, keepdim=True),
     "amax of all": lambda z: z * z.amax(), "where gt": lambda z: torch.where(z > 0, z, 0.3 * z),
     "where lt": lambda z: torch.where(z < 1, z, z * z), "where eq": lambda z: torch.where(z == 1, z * 3, z * z),
     "mask": lambda z: z * (z > 0), "max_pool": lambda z: F.max_pool2d(z, 2),
