@@ -20,7 +20,7 @@ CTEST := env OMP_WAIT_POLICY=passive ctest --output-on-failure --no-tests=error 
 PRESETS := release dev ci asan
 CPP_FILES = git ls-files --cached --others --exclude-standard '*.h' '*.cpp'
 
-.PHONY: help demo bench bench-inference test test-fast test-release test-frameworks test-repository test-asan test-fuzz \
+.PHONY: help demo bench bench-inference test test-fast test-release test-frameworks test-cases test-repository test-asan test-fuzz \
         test-differential fuzz-differential mutants coverage program python wheel dist $(PRESETS) format format-check tidy clean
 
 help:  ## this list
@@ -52,6 +52,9 @@ test-release: ci ## all tests on the optimized build that need no other framewor
 
 test-frameworks: ci ## the tests against PyTorch, Keras, JAX and scikit-learn, which are installed in the cache (8 GB)
 	$(TESTS) $(CTEST) --test-dir build/ci --label-regex frameworks
+
+test-cases: ci ## all operator cases to PyTorch and Keras and back; `make test` takes back one for each function that they call
+	$(TESTS) env ONWARD_ALL_CASES=1 $(CTEST) --test-dir build/ci --tests-regex '^emit_(torch|tensorflow)_test$$'
 
 test-repository: ## the tests on the files themselves, which need no build
 	$(TESTS) sh -c 'exec "$$ONWARD_TEST_PYTHON" -B -m pytest -q tests/repository \
