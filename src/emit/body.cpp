@@ -266,16 +266,21 @@ std::string Body::size_of(const Value* value, size_t axis) {
   return variable;
 }
 
-/// As a tensor, for what takes nothing else.
-std::string Body::materialized(const Value* value) {
-  const auto elements = *sizes(value);
-  const bool is_single = rank(value) == 0;
-  const std::string list =
-      is_single ? elements.at(0) : fmt::format("[{}]", fmt::join(elements, ", "));
+void Body::set_number(const Value* value, const std::string& expression) {
+  if (value) numbers_[value] = expression;
+}
+
+const std::string* Body::number(const Value* value) const {
+  const auto found = numbers_.find(value);
+  return found == numbers_.end() ? nullptr : &found->second;
+}
+
+/// Numbers of Python's as a tensor, for what takes nothing else.
+std::string Body::materialized(const Value* value, const std::string& elements) {
+  const std::string dtype = dtype_text(dialect(), value->type.dtype);
   const std::string variable = declare(value, Form::plain);
-  add_line(fmt::format(
-      "{} = {}", variable,
-      fmt::format(fmt::runtime(dialect().size_tensor), list, dtype_text(dialect(), DType::i64))));
+  add_line(fmt::format("{} = {}", variable,
+                       fmt::format(fmt::runtime(dialect().size_tensor), elements, dtype)));
   return variable;
 }
 
@@ -283,7 +288,12 @@ std::string Body::tensor(const Value* value, Form form) {
   form = effective(value, form);
   auto& forms = variables_[value];
   if (const auto found = forms.find(form); found != forms.end()) return found->second;
-  if (forms.empty() && context_.sizes && context_.sizes->find(value)) return materialized(value);
+  if (forms.empty() && numbers_.contains(value)) return materialized(value, numbers_.at(value));
+  if (forms.empty() && context_.sizes && context_.sizes->find(value)) {
+    const auto elements = *sizes(value);
+    return materialized(
+        value, rank(value) == 0 ? elements.at(0) : fmt::format("[{}]", fmt::join(elements, ", ")));
+  }
   if (forms.empty()) {
     if (!context_.held.contains(value)) context_.hold(value);
     const HeldTensor& tensor = context_.held.at(value);

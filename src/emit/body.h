@@ -55,6 +55,7 @@ struct SourceContext {
   DType main_float = DType::f32;       // what numbers without a type of their own are
   /// Lets the module hold a tensor that is no layer's.
   std::function<void(const Value*)> hold = {};
+  bool has_open_loops = false;       // of as many iterations as data says
   std::set<std::string> lists = {};  // paths of modules whose children are numbered from 0
   std::set<std::string> dicts = {};  // paths of others that are no module of their own
 };
@@ -98,6 +99,11 @@ class Body {
   /// A variable that is no value of the graph.
   std::string variable(Wish wish) { return deferred_.variable(std::move(wish)); }
 
+  /// Calls a value by an expression that is a number of Python's: "len(parts)".
+  void set_number(const Value* value, const std::string& expression);
+  /// That expression; null where the value is no such.
+  const std::string* number(const Value* value) const;
+
   /// The elements of a value that the sizes of tensors make, as Python has them.
   std::optional<std::vector<std::string>> sizes(const Value* value);
 
@@ -117,7 +123,7 @@ class Body {
  private:
   std::string size(const Size& size);
   std::string size_of(const Value* value, size_t axis);
-  std::string materialized(const Value* value);
+  std::string materialized(const Value* value, const std::string& elements);
 
   SourceContext& context_;
   std::optional<std::string> path_;  // of the module, where names are chosen at the end
@@ -128,6 +134,7 @@ class Body {
   PythonNames names_;
   std::unordered_map<const Value*, std::map<Form, std::string>> variables_;
   std::unordered_map<const Value*, Form> first_forms_;
+  std::unordered_map<const Value*, std::string> numbers_;
   std::vector<std::string> lines_;
 
   /// What was known before a block.

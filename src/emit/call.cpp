@@ -78,6 +78,7 @@ std::string Call::sizes(size_t index) const {
 std::string Call::scalar(size_t index) const {
   const Tensor* number = body_.context().known->find(node_.input(index));
   if (number && number->size() == 1) return python_element(*number, 0);
+  if (const std::string* text = body_.number(node_.input(index))) return *text;
   if (dialect().number.empty()) throw_unknown(index);
   if (const auto sizes = body_.sizes(node_.input(index))) return sizes->at(0);
   return fmt::format(fmt::runtime(dialect().number), plain(index));

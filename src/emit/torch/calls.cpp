@@ -1,6 +1,8 @@
 #include "emit/torch/calls.h"
 
+#include "emit/control_flow.h"
 #include "emit/helper_calls.h"
+#include "emit/sequence_calls.h"
 #include "emit/shared_calls.h"
 
 namespace onward::emit::torch {
@@ -101,7 +103,7 @@ constexpr CallRow kCalls[] = {
     {"OneHot",             one_hot},
     {"Optional",           optional},
     {"OptionalGetElement", "{0}"},
-    {"OptionalHasElement", has_element},
+    {"OptionalHasElement", "", 1, nullptr, has_element},
     {"Or",                 "torch.logical_or({0}, {1})"},
     {"PRelu",              "torch.where({0} > 0, {0}, {1} * {0})"},
     {"Pad",                pad},
@@ -134,7 +136,7 @@ constexpr CallRow kCalls[] = {
     {"SequenceEmpty",      "[]"},
     {"SequenceErase",      sequence_erase},
     {"SequenceInsert",     sequence_insert},
-    {"SequenceLength",     "torch.tensor(len({0}))"},
+    {"SequenceLength",     "", 1, nullptr, sequence_length},
     {"SequenceMap",        "", 1, nullptr, sequence_map},
     {"Shape",              shape},
     {"Sigmoid",            "torch.sigmoid({0})"},

@@ -103,11 +103,6 @@ void sequence_map(const Node& node, Body& body);
 
 // sequence.cpp
 std::string concat_from_sequence(const Call& c);
-std::string has_element(const Call& c);
-std::string optional(const Call& c);
-std::string sequence_at(const Call& c);
-std::string sequence_erase(const Call& c);
-std::string sequence_insert(const Call& c);
 std::string split_to_sequence(const Call& c);
 
 // recurrent.cpp

@@ -1,4 +1,4 @@
-// Sequences as lists, and optional values as they are, or None.
+// Sequences as lists: what joins them, and what makes them of a tensor.
 
 #include <fmt/format.h>
 
@@ -6,18 +6,6 @@
 #include "ir/rewrite.h"
 
 namespace onward::emit::torch {
-
-std::string sequence_at(const Call& c) { return fmt::format("{}[{}]", c.in(0), c.scalar(1)); }
-
-std::string sequence_insert(const Call& c) {
-  if (!c.has(2)) return fmt::format("[*{}, {}]", c.in(0), c.in(1));
-  return fmt::format("{}({}, {}, {})", c.function("inserted"), c.in(0), c.in(1), c.scalar(2));
-}
-
-std::string sequence_erase(const Call& c) {
-  const std::string at = c.has(1) ? c.scalar(1) : "-1";
-  return fmt::format("{}({}, {})", c.function("erased"), c.in(0), at);
-}
 
 std::string concat_from_sequence(const Call& c) {
   const bool is_new = c.int_attribute("new_axis", 0) != 0;
@@ -35,12 +23,6 @@ std::string split_to_sequence(const Call& c) {
   const auto dimensions = onward::rank(c.value(1));
   const std::string lengths = dimensions == 0 ? c.scalar(1) : c.ints(1);
   return fmt::format("list({}.split({}, dim={}))", c.in(0), lengths, axis);
-}
-
-std::string optional(const Call& c) { return c.has(0) ? c.in(0) : "None"; }
-
-std::string has_element(const Call& c) {
-  return c.has(0) ? fmt::format("torch.tensor({} is not None)", c.in(0)) : "torch.tensor(False)";
 }
 
 }  // namespace onward::emit::torch
