@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 
@@ -155,32 +154,9 @@ def taken_back(cases, run_with_others, raised):
     return wrong, held - brought
 
 
-# Cases of operators that Keras refuses as such, by how their names begin.
-NOT_EXPORTED = ("If ", "Loop ", "Scan", "Sequence", "ConcatFromSequence", "SplitToSequence", "Optional",
-                "Identity of a sequence")
-WHY_NOT = re.compile("control flow is not exported yet|values that are no tensors are not exported yet")
-# Cases that are written with an operator that has no call yet, by how their names begin.
-WITHOUT_CALLS = ("RNN", "GRU", "LSTM", "Attention", "LinearAttention", "TensorScatter", "DequantizeLinear in blocks")
-NO_CALL = re.compile("control flow is not exported yet|no case of the tests covers it yet")
-
-
-def refusals(cases, has_control_flow=False):
-    """What was refused: (case, variant) with the last line of the reason; where control flow and containers
-    are refused as such, only what is not."""
-    refused = {}
-    if has_control_flow:
-        return {(case["case"], case["variant"]): case["refused"].splitlines()[-1].strip() for case, _ in cases
-                if "refused" in case}
-    for case, _ in cases:
-        said = case.get("refused")
-        if case["case"].startswith(NOT_EXPORTED):
-            if not said or not WHY_NOT.search(said):
-                refused[case["case"], case["variant"]] = said
-        elif said and case["case"].startswith(WITHOUT_CALLS) and NO_CALL.search(said):
-            continue
-        elif said:
-            refused[case["case"], case["variant"]] = said.splitlines()[-1].strip()
-    return refused
+def refusals(cases):
+    """What was refused: (case, variant) with the last line of the reason."""
+    return {(case["case"], case["variant"]): case["refused"].splitlines()[-1].strip() for case, _ in cases if "refused" in case}
 
 
 def onward(*arguments):

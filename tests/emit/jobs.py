@@ -189,6 +189,45 @@ steps ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
 }}
 """
 
+# Loops that data ends: one with results of all iterations, and one without a bound.
+OPEN_LOOPS = """
+<ir_version: 8, opset_import: ["" : 17]>
+steps ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
+  {type}[4,4] "cell.weight" = normal(1, 0.5), {type}[4] "shrink.weight" = normal(3, 0.3),
+  {type}[4,3] "head.weight" = normal(7, 0.5), {type}[3] "head.bias" = normal(8, 0.1)
+>
+{{
+  first = ReduceMin<keepdims = 0, axes = [1]>(image)
+  go = Constant<value = bool {{1}}>()
+  times = Constant<value = int64 {{6}}>()
+  last, all = Loop<body = again (int64 i, bool given, {type}[n, k] s)
+    => (bool on, {type}[n, k] t, {type}[n, k] shown) {{
+      product = MatMul(s, "cell.weight")
+      t = Tanh(product)
+      shown = Mul(t, s)
+      squares = Mul(t, t)
+      size = ReduceMean<keepdims = 0>(squares)
+      limit = Constant<value = {type} {{0.5}}>()
+      on = Greater(size, limit)
+    }}>(times, go, first)
+  mean = ReduceMean<keepdims = 0, axes = [0]>(all)
+  more = Loop<body = shrink (int64 j, bool held, {type}[n, k] u) => (bool goes, {type}[n, k] v) {{
+      less = Mul(u, "shrink.weight")
+      v = Sin(less)
+      largest = ReduceMax<keepdims = 0>(v)
+      small = Constant<value = {type} {{0.05}}>()
+      is_large = Greater(largest, small)
+      ten = Constant<value = int64 {{10}}>()
+      is_early = Less(j, ten)
+      goes = And(is_large, is_early)
+    }}>(, go, last)
+  both = Add(more, mean)
+  logits = MatMul(both, "head.weight")
+  scores = Add(logits, "head.bias")
+  probabilities = Softmax<axis = 1>(scores)
+}}
+"""
+
 # Settings that are not the defaults, all that the formula has: a number that gets lost shows.
 OPTIMIZERS = {
     ("sgd", "torch"): ["--weight-decay", "0.01"],
@@ -221,7 +260,7 @@ def made_up(network, loss, random):
     """An image, or the numbers of rows, with its label."""
     if network == TABLE:
         return random.integers(0, 5, (6, 6)), random.integers(0, 3, (6, 6))
-    image = random.normal(size=(6, 5, 4) if network in (CONTROL_FLOW, GRU, LSTM, ONE_BIAS, TWO_BIASES) else (6, 2, 8, 8))
+    image = random.normal(size=(6, 5, 4) if network in (CONTROL_FLOW, GRU, LSTM, ONE_BIAS, OPEN_LOOPS, TWO_BIASES) else (6, 2, 8, 8))
     return image, random.integers(0, 3, 6) if loss == "softmax_cross_entropy" else random.uniform(0, 1, (6, 3))
 
 

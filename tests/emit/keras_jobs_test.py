@@ -1,12 +1,14 @@
 """A job that goes to Keras goes on there as it would have here, and comes back."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
 from safetensors.numpy import save_file
 
 from emitted import module_of, onward
-from jobs import GRU, LSTM, ONE_BIAS, OPTIMIZERS, TABLE, TWO_BIASES, assert_same_state, prepared, relay, steps_of, taken_back_exactly
+from jobs import (CONTROL_FLOW, GRU, LSTM, ONE_BIAS, OPEN_LOOPS, OPTIMIZERS, TABLE, TWO_BIASES, assert_same_state, prepared, relay,
+                  steps_of, taken_back_exactly)
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -90,6 +92,35 @@ def test_frozen_recurrent_layers(tmp_path):
     assert trained == {"head.kernel", "head.bias",
                        *(f"lstm.{way}_layer.cell.{name}" for way in ("forward", "backward")
                          for name in ("recurrent_kernel", "bias", "recurrent_bias"))}
+
+
+@pytest.mark.parametrize("network, calls", [(CONTROL_FLOW, ["= scanned(", "= ops.fori_loop(0, 3, ", "ops.cond("]),
+                                            (OPEN_LOOPS, ["= scanned_while(", "maximum_iterations=6", "= ops.while_loop("])],
+                         ids=["control flow", "open loops"])
+def test_loops(tmp_path, network, calls):
+    """Gradients pass loops and branches with weights inside, also where data ends a loop; a file of Keras keeps them."""
+    check(tmp_path, ["--optimizer", "adam", "--formula", "keras"], network=network)
+    source = (tmp_path / "keras/model.py").read_text()
+    for call in calls:
+        assert call in source
+    model, _, _ = module_of(tmp_path / "keras").load()
+    image = np.random.default_rng(5).normal(size=(3, 5, 4))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded.predict(image, verbose=0), model(image), rtol=1e-12)
+
+
+@pytest.mark.parametrize("network, trains", [(CONTROL_FLOW, True), (OPEN_LOOPS, False)], ids=["control flow", "open loops"])
+def test_training_on_jax(tmp_path, monkeypatch, network, trains):
+    """JAX has gradients of loops whose trips are known, and of no others."""
+    onward("export", prepared(tmp_path, "--loss", "mse", "--optimizer", "sgd", network=network), "--to", "keras",
+           "-o", tmp_path / "keras")
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    load = module_of(tmp_path / "keras").load
+    if trains:
+        return load()
+    with pytest.raises(RuntimeError, match="JAX has no gradient"):
+        load()
 
 
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])

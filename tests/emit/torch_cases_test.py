@@ -69,7 +69,7 @@ def test_values(torch_cases):
 
 
 def test_refusals(torch_cases):
-    assert refusals(torch_cases, has_control_flow=True) == REFUSED
+    assert refusals(torch_cases) == REFUSED
 
 
 def test_weights_come_back(torch_cases):

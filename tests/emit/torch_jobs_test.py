@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from emitted import module_of
-from jobs import CONTROL_FLOW, GRU, LSTM, ONE_BIAS, OPTIMIZERS, TABLE, assert_same_state, relay, taken_back_exactly
+from jobs import CONTROL_FLOW, GRU, LSTM, ONE_BIAS, OPEN_LOOPS, OPTIMIZERS, TABLE, assert_same_state, relay, taken_back_exactly
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -72,7 +72,7 @@ def test_recurrent_layers(tmp_path, network, kind, formula):
         assert layer in source
 
 
-@pytest.mark.parametrize("network", [ONE_BIAS, CONTROL_FLOW], ids=["GRU", "control flow"])
+@pytest.mark.parametrize("network", [ONE_BIAS, CONTROL_FLOW, OPEN_LOOPS], ids=["GRU", "control flow", "open loops"])
 def test_loops(tmp_path, network):
     """Autograd follows a GRU that PyTorch has no layer for, and loops and branches with weights inside."""
     constants = ["--freeze", "none", "--freeze", "few"] if network == ONE_BIAS else []

@@ -47,6 +47,16 @@ std::string average_pool(const Call&);
 std::string global_max_pool(const Call&);
 std::string max_pool(const Call&);
 
+// control_flow.cpp
+void if_(const Node& node, Body& body);
+void loop(const Node& node, Body& body);
+void scan(const Node& node, Body& body);
+void sequence_map(const Node& node, Body& body);
+
+// sequence.cpp
+std::string concat_from_sequence(const Call& c);
+std::string split_to_sequence(const Call& c);
+
 // recurrent.cpp
 /// Never called: what is no layer is written in plainer operators.
 std::string recurrent(const Call&);

@@ -65,8 +65,11 @@ bool has_other_floats(const Graph& graph, DType main_float) {
   };
   if (std::ranges::any_of(graph.inputs(), other)) return true;
   return std::ranges::any_of(graph.nodes(), [&](const auto& node) {
+    const auto graphs = node->subgraphs();
     return std::ranges::any_of(node->outputs(),
-                               [&](const auto& output) { return other(output.get()); });
+                               [&](const auto& output) { return other(output.get()); }) ||
+           std::ranges::any_of(
+               graphs, [&](const Graph* each) { return has_other_floats(*each, main_float); });
   });
 }
 
@@ -238,6 +241,10 @@ class KerasClasses : public ModelClasses {
     const Body body(module().context(), scope.path);
     for (const Value* value : tensors_of(scope)) lines.push_back(tensor_line(value, body));
     if (is_model && gives_predictions()) lines.emplace_back("self.in_step = False");
+    // XLA has no gradient of them, and keras compiles by it what does not say so.
+    if (is_model && module().context().has_open_loops) {
+      lines.emplace_back("self.supports_jit = False");
+    }
     if (lines.size() == 1 && !keeps_floats_) lines.clear();
     return lines;
   }

@@ -460,6 +460,64 @@ def resize(x, scales=None, sizes=None, axes=None, mode="nearest", coordinates="h
     return ops.cast(y if beyond is None else ops.where(beyond, ops.cast(outside, y.dtype), y), x.dtype)
 
 
+def scanned(step, states, rows, empty=None):
+    """The states behind a step for each row, and what the steps give besides, stacked; `empty` is that of no step."""
+    lengths = {each.shape[0] for each in rows} - {None}
+    if len(lengths) > 1:
+        raise ValueError(f"a scan over sequences of different lengths: {sorted(lengths)}")
+    if lengths == {0}:
+        if empty is None or any(each is None for each in empty):
+            raise ValueError("a loop of no iteration, of which the model does not say what it would give")
+        return (*states, *empty)
+    length = lengths.pop() if lengths else ops.shape(rows[0])[0]
+    rows = [ops.reshape(each, (length, *ops.shape(each)[1:])) if each.shape[0] is None else each for each in rows]
+    along, count = tuple(rows), len(states)
+    if len(rows) > 1 and rows[1].shape[0] is None:  # TensorFlow's takes one sequence of unknown length, but not several
+        along = (ops.arange(length),)
+
+    def results(*arguments):
+        given = step(*arguments)
+        return given if isinstance(given, tuple) else (given,)
+
+    def carried(carry, row):  # on TensorFlow, what is stacked has the shapes of what is carried
+        row = row if len(row) == len(rows) else [ops.take(each, row[0], axis=0) for each in rows]
+        given = results(*carry[:count], *row)
+        return given, given
+
+    first = results(*states, *(each[0] for each in rows))
+    last, stacked = ops.scan(carried, (*states, *(ops.zeros_like(each) for each in first[count:])), along)
+    return (*last[:count], *stacked[count:])
+
+
+def scanned_while(step, states, maximum_iterations=None, empty=None):
+    """The same for steps that go on while the first state holds: they are counted, then done again."""
+    def counted(*arguments):
+        return (*step(*arguments)[:len(states)], arguments[-1] + 1)
+
+    start = ops.convert_to_tensor(0, dtype="int64")
+    all_states = (*states, start)
+    steps = ops.while_loop(lambda going, *_: going, counted, all_states, maximum_iterations=maximum_iterations)[-1]
+    return scanned(step, states, [ops.arange(steps, dtype="int64")], empty)
+
+
+def stacked(layers, shape, dtype, axis=0):
+    """What the iterations of a loop gave, as one tensor; of none, an empty one of that shape."""
+    if not layers and shape is None:
+        raise ValueError("a loop of no iteration, of which the model does not say what it would give")
+    return ops.stack(layers, axis=axis) if layers else ops.zeros(shape, dtype=dtype)
+
+
+def inserted(sequence, x, at):
+    """A list with x at that place."""
+    return [*sequence[:at], x, *sequence[at:]]
+
+
+def erased(sequence, at):
+    """A list without the element at that place."""
+    at %= len(sequence)
+    return [*sequence[:at], *sequence[at + 1:]]
+
+
 def batch_norm(x, scale, bias, mean, variance, epsilon, momentum):
     """Normalizes by the batch's own statistics; also gives the running ones, of biased variance."""
     axes = tuple(range(len(x.shape) - 1))

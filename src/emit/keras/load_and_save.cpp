@@ -70,6 +70,12 @@ constexpr std::string_view kRounded =
 constexpr std::string_view kThrough =
     "the loss reads what the model's last activation does, which Keras finds on TensorFlow alone";
 
+// The other way round than above: it is JAX that lacks something.
+constexpr std::string_view kNotOnJax =
+    R"(    if keras.backend.backend() == "jax":
+        raise RuntimeError("data says when a loop of this model ends, and JAX has no gradient of such")
+)";
+
 constexpr std::string_view kReadAndWrite = R"(
 def read(variables, file):
     saved = load_file(file)
@@ -131,10 +137,11 @@ std::string built_layers(const SourceParts& parts) {
   return lines;
 }
 
-/// Raises an error where the training needs TensorFlow.
-std::string backend_check(const Job& job, const OptimizerText& optimizer) {
+/// Raises an error where the training needs TensorFlow, or can't run on JAX.
+std::string backend_check(const SourceParts& parts, const OptimizerText& optimizer) {
   if (optimizer.only_on_tensorflow) return fmt::format(kOnTensorFlow, kRounded);
-  return looks_through(job) ? fmt::format(kOnTensorFlow, kThrough) : "";
+  if (looks_through(*parts.job)) return fmt::format(kOnTensorFlow, kThrough);
+  return parts.module->context().has_open_loops ? std::string(kNotOnJax) : "";
 }
 
 }  // namespace
@@ -159,7 +166,8 @@ std::string load_and_save_job(const SourceParts& parts, const std::string& name,
   const std::string constructor = fmt::format(fmt::runtime(optimizer.constructor), rate);
   return fmt::format(kLoadAndSaveJob, name, constructor, loss.expression,
                      job.step ? ", \"step\": optimizer.iterations" : "", floatx(parts),
-                     backend_check(job, optimizer), optimizer.slot_variables, built_layers(parts)) +
+                     backend_check(parts, optimizer), optimizer.slot_variables,
+                     built_layers(parts)) +
          fmt::format(kReadAndWrite, ", mark", ", metadata=mark");
 }
 
