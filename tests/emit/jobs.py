@@ -189,11 +189,11 @@ steps ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
 }}
 """
 
-# Loops that data ends: one with results of all iterations, and one without a bound.
+# Loops that data ends, after 3 to 9 iterations: one with results of all of them, and one without a bound.
 OPEN_LOOPS = """
 <ir_version: 8, opset_import: ["" : 17]>
 steps ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
-  {type}[4,4] "cell.weight" = normal(1, 0.5), {type}[4] "shrink.weight" = normal(3, 0.3),
+  {type}[4,4] "cell.weight" = normal(1, 0.5), {type}[4,4] "grow.weight" = normal(3, 0.4),
   {type}[4,3] "head.weight" = normal(7, 0.5), {type}[3] "head.bias" = normal(8, 0.1)
 >
 {{
@@ -207,19 +207,20 @@ steps ({type}[N,5,4] image) => ({type}[N,3] probabilities) <
       shown = Mul(t, s)
       squares = Mul(t, t)
       size = ReduceMean<keepdims = 0>(squares)
-      limit = Constant<value = {type} {{0.5}}>()
+      limit = Constant<value = {type} {{0.06}}>()
       on = Greater(size, limit)
     }}>(times, go, first)
   mean = ReduceMean<keepdims = 0, axes = [0]>(all)
-  more = Loop<body = shrink (int64 j, bool held, {type}[n, k] u) => (bool goes, {type}[n, k] v) {{
-      less = Mul(u, "shrink.weight")
-      v = Sin(less)
-      largest = ReduceMax<keepdims = 0>(v)
-      small = Constant<value = {type} {{0.05}}>()
-      is_large = Greater(largest, small)
+  more = Loop<body = grow (int64 j, bool held, {type}[n, k] u) => (bool goes, {type}[n, k] v) {{
+      longer = MatMul(u, "grow.weight")
+      v = Sin(longer)
+      energies = Mul(v, v)
+      energy = ReduceMean<keepdims = 0>(energies)
+      most = Constant<value = {type} {{0.15}}>()
+      is_small = Less(energy, most)
       ten = Constant<value = int64 {{10}}>()
       is_early = Less(j, ten)
-      goes = And(is_large, is_early)
+      goes = And(is_small, is_early)
     }}>(, go, last)
   both = Add(more, mean)
   logits = MatMul(both, "head.weight")

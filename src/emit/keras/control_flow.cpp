@@ -221,7 +221,7 @@ class LoopWriter {
     step.close(results);
     auto names = made();
     if (facts_.counts) {
-      firsts.emplace_back("ops.convert_to_tensor(0, dtype=\"int64\")");
+      firsts.emplace_back("ops.zeros((), \"int64\")");
       names.emplace_back("_");
     }
     body_.add_line(fmt::format("{} = ops.while_loop(lambda going, *_: going, {}, {}{})",

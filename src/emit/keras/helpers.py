@@ -494,9 +494,8 @@ def scanned_while(step, states, maximum_iterations=None, empty=None):
     def counted(*arguments):
         return (*step(*arguments)[:len(states)], arguments[-1] + 1)
 
-    start = ops.convert_to_tensor(0, dtype="int64")
-    all_states = (*states, start)
-    steps = ops.while_loop(lambda going, *_: going, counted, all_states, maximum_iterations=maximum_iterations)[-1]
+    start = (*states, ops.zeros((), "int64"))
+    steps = ops.while_loop(lambda going, *_: going, counted, start, maximum_iterations=maximum_iterations)[-1]
     return scanned(step, states, [ops.arange(steps, dtype="int64")], empty)
 
 
