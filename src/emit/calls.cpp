@@ -13,10 +13,11 @@ namespace onward::emit {
 namespace {
 
 constexpr Cell kNoCaseYet = {"", "no case of the tests covers it yet"};
-constexpr Cell kControlFlow = {"", "control flow is not exported yet"};
+constexpr Cell kControlFlow = {"", "control flow is exported to PyTorch and Keras alone so far"};
 constexpr Cell kFiles = {"", "networks of frameworks have no files as tensors"};
 constexpr Cell kTexts = {"", "networks of frameworks have no tensors of strings"};
-constexpr Cell kNoTensors = {"", "values that are no tensors are not exported yet"};
+constexpr Cell kNoTensors = {
+    "", "values that are no tensors are exported to PyTorch and Keras alone so far"};
 
 constexpr CallRow kCallsOfNone[] = {
     {"ConcatFromSequence", kNoTensors},

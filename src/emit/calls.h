@@ -48,7 +48,7 @@ struct CallRow {
   void (*write)(const Node&, Body&) = nullptr;
 };
 
-/// Operators that no dialect has a call for, with the reason.
+/// Operators that a dialect without a row of its own has no call for, with the reason.
 std::span<const CallRow> calls_of_none();
 
 /// The row of a dialect: its own, one that it shares, or one with a reason; null where it has none.

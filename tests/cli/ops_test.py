@@ -46,7 +46,7 @@ def test_what_is_known_of_some(table):
     assert {rows["Scatter"][column]["support"] for column in COLUMNS if column != "tagged"} == {"gap"}
     assert [rows["LSTM"][column]["support"] for column in COLUMNS] == ["yes", "fallback", *["yes"] * 5, "gap"]
     assert [rows["Loop"][framework]["support"] for framework in ("torch", "keras")] == ["yes", "yes"]
-    assert rows["Loop"]["jax"] == {"support": "gap", "reason": "control flow is not exported yet"}
+    assert rows["Loop"]["jax"] == {"support": "gap", "reason": "control flow is exported to PyTorch and Keras alone so far"}
     assert rows["Conv"]["jax"] == {"support": "not yet", "reason": "not exported to JAX yet"}  # which is begun
     assert "its result Indices" in rows["MaxPool"]["torch"]["how"]
     assert rows["Adam"]["fast"] == {"support": "yes", "how": "tiles"}
