@@ -241,9 +241,9 @@ class KerasClasses : public ModelClasses {
     const Body body(module().context(), scope.path);
     for (const Value* value : tensors_of(scope)) lines.push_back(tensor_line(value, body));
     if (is_model && gives_predictions()) lines.emplace_back("self.in_step = False");
-    // XLA has no gradient of them, and keras compiles by it what does not say so.
-    if (is_model && module().context().has_open_loops) {
-      lines.emplace_back("self.supports_jit = False");
+    if (is_model && module().context().has_open_loops) {  // Keras compiles by XLA where it can
+      lines.emplace_back(
+          "self.supports_jit = False  # XLA has no gradient of loops that data ends");
     }
     if (lines.size() == 1 && !keeps_floats_) lines.clear();
     return lines;
