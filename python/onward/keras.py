@@ -27,8 +27,8 @@ def export(model: Any, path: str | os.PathLike[str] | None = None) -> onward.Mod
 
     model: Sequential, Functional or of a class of its own whose call is made of Keras's layers and operations (called once
     with keras.Input, which tells what it reads), compiled with one loss (SparseCategoricalCrossentropy,
-    CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError or MeanAbsoluteError) and SGD, Adam, AdamW, Adagrad or
-    RMSprop, whose state is exported too; or the path of a .keras file with such a model.
+    CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError or MeanAbsoluteError) and SGD, Adam, AdamW, Adamax,
+    Adagrad, RMSprop, Adadelta or Lion, whose state is exported too; or the path of a .keras file with such a model.
 
     A step takes the target as `label` and returns `loss`; the optimizer's state has `learning_rate` and `iterations`. If
     the model has an input of such a name already, a number is appended to ours: `exported.training[0].names` has the names.

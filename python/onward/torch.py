@@ -40,7 +40,7 @@ def export(model: Any, loss: Any = None, optimizer: Any = None, args: Any = None
 
     model: a module, also one wrapped by torch.compile or DataParallel.
     loss: CrossEntropyLoss, NLLLoss, MSELoss, L1Loss or BCEWithLogitsLoss; a step takes the target as `label`.
-    optimizer: SGD, Adam, AdamW, Adagrad or RMSprop; its state, if any, is exported too.
+    optimizer: SGD, Adam, AdamW, Adamax, RAdam, Adagrad, RMSprop, Adadelta or Rprop; its state, if any, is exported too.
     args: example inputs, a tuple or one tensor. Dimension 0 of each is dynamic and named `batch`; with batch=None all
     sizes are fixed.
     options: passed to torch.onnx.export, such as input_names or dynamic_shapes.

@@ -84,6 +84,8 @@ struct Dialect {
   bool takes_sizes_as_tensors = false;  // of shapes that functions give their results
   /// One of two numbers by a condition; empty where Python's own conditional expression does it.
   std::string_view choice = {};
+  /// The larger and the smaller of two tensors, in an optimizer.
+  std::string_view larger = {}, smaller = {};
 
   // Names
   std::span<const Import> imports;

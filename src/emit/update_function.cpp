@@ -196,7 +196,17 @@ class UpdateWriter {
       const Text base = operand(0);
       return power(base, operand(1));
     }
+    if (node.op == "Max" || node.op == "Min") {
+      const std::string_view pattern = node.op == "Max" ? dialect_.larger : dialect_.smaller;
+      if (pattern.empty() || node.inputs().size() != 2) throw_no_call(node);
+      const Text a = operand(0), b = operand(1);
+      return {fmt::format(fmt::runtime(pattern), a.text, b.text)};
+    }
     if (node.op == "Where") {
+      // Python's own choice is by one condition for all elements.
+      if (dialect_.choice.empty() && tensors_.contains(behind_casts(node.input(0)))) {
+        throw_no_call(node);
+      }
       const Text condition = operand(0), yes = operand(1), no = operand(2);
       if (yes.number && yes.number == no.number) return yes;
       return choice(condition, yes, no);

@@ -21,6 +21,10 @@ RangeTest test_of(SettingRange range) {
       return {"a finite number of at least 0", [](double x) { return x >= 0 && std::isfinite(x); }};
     case SettingRange::fraction:
       return {"at least 0 and less than 1", [](double x) { return x >= 0 && x < 1; }};
+    case SettingRange::positive_fraction:
+      return {"more than 0 and less than 1", [](double x) { return x > 0 && x < 1; }};
+    case SettingRange::above_one:
+      return {"a finite number above 1", [](double x) { return x > 1 && std::isfinite(x); }};
     case SettingRange::finite:
       return {"a finite number", [](double x) { return std::isfinite(x); }};
     case SettingRange::on_off:

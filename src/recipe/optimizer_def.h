@@ -19,6 +19,8 @@ class StepParts;
 enum class SettingRange : uint8_t {
   from_zero,  // a number from 0 on
   fraction,   // at least 0 and less than 1
+  positive_fraction,
+  above_one,
   finite,
   on_off,
 };
@@ -106,6 +108,7 @@ bool counts_steps(const OptimizerSettings& settings);
 
 // One file a formula.
 std::vector<OptimizerDef> torch_optimizers();
+std::vector<OptimizerDef> torch_adam_optimizers();  // which are among those
 std::vector<OptimizerDef> keras_optimizers();
 std::vector<OptimizerDef> onnx_optimizers();
 

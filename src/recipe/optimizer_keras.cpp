@@ -52,6 +52,7 @@ Expr corrected_rate(StepParts& step, Rounded& rate, DType dtype) {
 // t = iterations + 1;  alpha = lr sqrt(1 - beta2^t) / (1 - beta1^t)
 // m_new = m + (g - m) (1 - beta1);  v_new = v + (g^2 - v) (1 - beta2)
 // p_new = p' - m_new alpha / (sqrt(v_new) + epsilon)
+// amsgrad: in place of v_new the largest that there was
 UpdateParameter adam(StepParts& step) {
   const OptimizerSettings& s = step.settings();
   return [&step, &s, rate = Rounded(step.learning_rate()),
@@ -63,9 +64,37 @@ UpdateParameter adam(StepParts& step) {
     const Expr g = u.gradient(), m = u.slot("momentum"), v = u.slot("velocity");
     const Expr m_new = m + (g - m) * u.number("one_minus_beta1", 1 - s["beta1"]);
     const Expr v_new = v + (g * g - v) * u.number("one_minus_beta2", 1 - s["beta2"]);
-    u.set_parameter(p - m_new * alphas.at(u.dtype()) / (sqrt(v_new) + u.number("epsilon")));
+    Expr variance = v_new;
+    if (s.is_on("amsgrad")) {
+      const Expr largest = u.slot("velocity_hat");
+      variance = larger(largest, v_new);
+      u.set(largest, variance);
+    }
+    u.set_parameter(p - m_new * alphas.at(u.dtype()) / (sqrt(variance) + u.number("epsilon")));
     u.set(m, m_new);
     u.set(v, v_new);
+  };
+}
+
+// t = iterations + 1;  m_new = m + (g - m) (1 - beta1);  u_new = max(beta2 u, |g|)
+// p_new = p' - lr m_new / ((1 - beta1^t) (u_new + epsilon))
+UpdateParameter adamax(StepParts& step) {
+  const OptimizerSettings& s = step.settings();
+  return [&step, &s, rate = Rounded(step.learning_rate()),
+          corrections = std::map<DType, Expr>()](ParameterUpdate& u) mutable {
+    if (!corrections.contains(u.dtype())) {
+      const Expr t = cast(step.steps_with_this(), u.dtype());
+      const Expr power = pow(step.number("beta1", s.rounded("beta1"), u.dtype()), t);
+      corrections.emplace(u.dtype(), step.number("one", 1, u.dtype()) - power);
+    }
+    const Expr p = decayed_parameter(u, rate);
+    const Expr g = u.gradient(), m = u.slot("momentum"), norm = u.slot("norm");
+    const Expr m_new = m + (g - m) * u.number("one_minus_beta1", 1 - s["beta1"]);
+    const Expr norm_new = larger(u.number("beta2") * norm, abs(g));
+    u.set_parameter(p - u.rounded(rate) * m_new /
+                            (corrections.at(u.dtype()) * (norm_new + u.number("epsilon"))));
+    u.set(m, m_new);
+    u.set(norm, norm_new);
   };
 }
 
@@ -77,6 +106,35 @@ UpdateParameter adagrad(StepParts& step) {
     const Expr a_new = a + g * g;
     u.set_parameter(p - g * u.rounded(rate) / sqrt(a_new + u.number("epsilon")));
     u.set(a, a_new);
+  };
+}
+
+// v_new = rho v + (1 - rho) g^2;  d = sqrt(a + epsilon) g / sqrt(v_new + epsilon)
+// a_new = rho a + (1 - rho) d^2;  p_new = p' - lr d
+UpdateParameter adadelta(StepParts& step) {
+  const OptimizerSettings& s = step.settings();
+  return [&s, rate = Rounded(step.learning_rate())](ParameterUpdate& u) mutable {
+    const Expr p = decayed_parameter(u, rate);
+    const Expr g = u.gradient(), epsilon = u.number("epsilon");
+    const Expr v = u.slot("accumulated_grad"), a = u.slot("accumulated_delta_var");
+    const Expr rho = u.number("rho"), rest = u.number("one_minus_rho", 1 - s["rho"]);
+    const Expr v_new = rho * v + rest * (g * g);
+    const Expr change = sqrt(a + epsilon) * g / sqrt(v_new + epsilon);
+    u.set_parameter(p - u.rounded(rate) * change);
+    u.set(v, v_new);
+    u.set(a, rho * a + rest * (change * change));
+  };
+}
+
+// p_new = p' - lr sign(m beta1 + g (1 - beta1));  m_new = m beta2 + g (1 - beta2)
+// Keras takes 1 - beta of what it has rounded.
+UpdateParameter lion(StepParts& step) {
+  return [rate = Rounded(step.learning_rate())](ParameterUpdate& u) mutable {
+    const Expr p = decayed_parameter(u, rate);
+    const Expr g = u.gradient(), m = u.slot("momentum"), one = u.number("one", 1);
+    const Expr beta1 = u.number("beta1"), beta2 = u.number("beta2");
+    u.set_parameter(p - u.rounded(rate) * sign(m * beta1 + g * (one - beta1)));
+    u.set(m, m * beta2 + g * (one - beta2));
   };
 }
 
@@ -130,6 +188,10 @@ constexpr SettingDef kBeta2 = {.name = "beta2",
                                .range = SettingRange::fraction,
                                .option = "beta_2",
                                .is_cast = true};
+constexpr SettingDef kAmsgrad = {
+    .name = "amsgrad", .range = SettingRange::on_off, .option = "amsgrad"};
+constexpr SlotDef kLargestSquare = {
+    .name = "velocity_hat", .attribute = "_velocity_hats", .kept_with = "amsgrad"};
 constexpr SettingDef kEpsilon = {.name = "epsilon", .preset = 1e-7, .option = "epsilon"};
 
 }  // namespace
@@ -155,20 +217,34 @@ std::vector<OptimizerDef> keras_optimizers() {
        .update = nesterov,
        .classes = {{.name = "SGD", .needs = "nesterov"}}},
       {.name = "adam",
-       .settings = {rate(1e-3), weight_decay(), kBeta1, kBeta2, kEpsilon},
+       .settings = {rate(1e-3), weight_decay(), kBeta1, kBeta2, kEpsilon, kAmsgrad},
        .slots = {{.name = "momentum", .attribute = "_momentums"},
-                 {.name = "velocity", .attribute = "_velocities"}},
+                 {.name = "velocity", .attribute = "_velocities"},
+                 kLargestSquare},
        .counter = "iterations",
        .update = adam,
        .classes = {{"Adam"}},
        .squares_gradients = true},
       {.name = "adamw",
-       .settings = {rate(1e-3), weight_decay(4e-3), kBeta1, kBeta2, kEpsilon},
+       .settings = {rate(1e-3), weight_decay(4e-3), kBeta1, kBeta2, kEpsilon, kAmsgrad},
        .slots = {{.name = "momentum", .attribute = "_momentums"},
-                 {.name = "velocity", .attribute = "_velocities"}},
+                 {.name = "velocity", .attribute = "_velocities"},
+                 kLargestSquare},
        .counter = "iterations",
        .update = adam,
        .classes = {{"AdamW"}},
+       .squares_gradients = true},
+      {.name = "adamax",
+       .settings =
+           {rate(1e-3),
+            weight_decay(),
+            kBeta1,
+            {.name = "beta2", .preset = 0.999, .range = SettingRange::fraction, .option = "beta_2"},
+            kEpsilon},
+       .slots = {{.name = "momentum", .attribute = "_m"}, {.name = "norm", .attribute = "_u"}},
+       .counter = "iterations",
+       .update = adamax,
+       .classes = {{"Adamax"}},
        .squares_gradients = true},
       {.name = "adagrad",
        .settings = {rate(1e-3),
@@ -202,6 +278,35 @@ std::vector<OptimizerDef> keras_optimizers() {
        .update = rmsprop,
        .classes = {{"RMSprop"}},
        .squares_gradients = true},
+      {.name = "adadelta",
+       .settings =
+           {rate(1e-3),
+            weight_decay(),
+            {.name = "rho", .preset = 0.95, .range = SettingRange::fraction, .option = "rho"},
+            kEpsilon},
+       .slots = {{.name = "accumulated_grad", .attribute = "_accumulated_grads"},
+                 {.name = "accumulated_delta_var", .attribute = "_accumulated_delta_vars"}},
+       .counter = "iterations",
+       .update = adadelta,
+       .classes = {{"Adadelta"}},
+       .squares_gradients = true},
+      {.name = "lion",
+       .settings = {rate(1e-3),
+                    weight_decay(),
+                    {.name = "beta1",
+                     .preset = 0.9,
+                     .range = SettingRange::positive_fraction,
+                     .option = "beta_1",
+                     .is_cast = true},
+                    {.name = "beta2",
+                     .preset = 0.99,
+                     .range = SettingRange::fraction,
+                     .option = "beta_2",
+                     .is_cast = true}},
+       .slots = {{.name = "momentum", .attribute = "_momentums"}},
+       .counter = "iterations",
+       .update = lion,
+       .classes = {{"Lion"}}},
   };
 }
 

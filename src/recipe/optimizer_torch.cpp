@@ -2,16 +2,12 @@
 // learning rate and the step count is computed in f64 here too, and rounded where a tensor meets
 // it. Slots have the names that a state_dict gives them.
 
-#include "recipe/optimizer_parts.h"
+#include "recipe/optimizer_torch.h"
 
 namespace onward {
 namespace {
 
-/// g + weight_decay p
-Expr decayed_gradient(ParameterUpdate& u) {
-  if (!u.settings().is_on("weight_decay")) return u.gradient();
-  return u.gradient() + u.number("weight_decay") * u.parameter();
-}
+using namespace torch_optimizer;
 
 // g' = g + weight_decay p;  p_new = p - lr g'
 UpdateParameter sgd(StepParts& step) {
@@ -46,46 +42,6 @@ UpdateParameter momentum(StepParts& step, bool nesterov) {
 UpdateParameter plain_momentum(StepParts& step) { return momentum(step, false); }
 UpdateParameter nesterov(StepParts& step) { return momentum(step, true); }
 
-/// torch.lerp by one minus a setting, which takes the other of two equal formulas from one half on.
-Expr lerp(ParameterUpdate& u, Expr from, Expr to, const std::string& setting) {
-  const double weight = 1 - u.settings()[setting];
-  if (weight < 0.5) return from + u.number("one_minus_" + setting, weight) * (to - from);
-  return to - (to - from) * u.number("lerp_" + setting, 1 - weight);
-}
-
-// t = step + 1;  adam: g' = g + weight_decay p;  adamw: p' = p (1 - lr weight_decay)
-// m_new = m + (1 - beta1) (g' - m);  v_new = beta2 v + (1 - beta2) g'^2
-// p_new = p' - lr / (1 - beta1^t) m_new / (sqrt(v_new) / sqrt(1 - beta2^t) + epsilon)
-UpdateParameter adam(StepParts& step, bool decoupled) {
-  const OptimizerSettings& s = step.settings();
-  const Expr t = cast(step.steps_with_this(), DType::f64);
-  const Expr one = step.number("one", 1, DType::f64);
-  const auto bias_correction = [&](const std::string& name) {
-    return one - pow(step.number(name, s[name], DType::f64), t);
-  };
-  Rounded step_size(step.learning_rate() / bias_correction("beta1"));
-  Rounded correction(sqrt(bias_correction("beta2")));
-  std::optional<Rounded> kept;
-  if (decoupled && s.is_on("weight_decay")) {
-    kept.emplace(one -
-                 step.learning_rate() * step.number("weight_decay", s["weight_decay"], DType::f64));
-  }
-  return [=, &s](ParameterUpdate& u) mutable {
-    const Expr g = decoupled ? u.gradient() : decayed_gradient(u);
-    const Expr p = kept ? u.parameter() * u.rounded(*kept) : u.parameter();
-    const Expr m = u.slot("exp_avg"), v = u.slot("exp_avg_sq");
-    const Expr m_new = lerp(u, m, g, "beta1");
-    const Expr v_new = u.number("beta2") * v + u.number("one_minus_beta2", 1 - s["beta2"]) * g * g;
-    const Expr deviation = sqrt(v_new) / u.rounded(correction) + u.number("epsilon");
-    u.set_parameter(p - u.rounded(step_size) * m_new / deviation);
-    u.set(m, m_new);
-    u.set(v, v_new);
-  };
-}
-
-UpdateParameter coupled_adam(StepParts& step) { return adam(step, false); }
-UpdateParameter adamw(StepParts& step) { return adam(step, true); }
-
 // g' = g + weight_decay p;  sum_new = sum + g'^2
 // p_new = p - lr / (1 + step rate_decay) g' / (sqrt(sum_new) + epsilon)
 UpdateParameter adagrad(StepParts& step) {
@@ -114,7 +70,7 @@ UpdateParameter rmsprop(StepParts& step) {
   return [&s, rate = Rounded(step.learning_rate())](ParameterUpdate& u) mutable {
     const Expr g = decayed_gradient(u);
     const Expr v = u.slot("square_avg");
-    const Expr v_new = u.number("rho") * v + u.number("one_minus_rho", 1 - s["rho"]) * g * g;
+    const Expr v_new = square_average(u, v, g, "rho");
     u.set(v, v_new);
     Expr variance = v_new;
     if (s.is_on("centered")) {
@@ -134,24 +90,46 @@ UpdateParameter rmsprop(StepParts& step) {
   };
 }
 
-SettingDef rate(double preset) {
-  return {.name = "learning_rate", .preset = preset, .option = "lr"};
+// g' = g + weight_decay p;  v_new = rho v + (1 - rho) g'^2
+// d = sqrt(a + epsilon) / sqrt(v_new + epsilon) g';  a_new = rho a + (1 - rho) d^2
+// p_new = p - lr d
+UpdateParameter adadelta(StepParts& step) {
+  return [rate = Rounded(step.learning_rate())](ParameterUpdate& u) mutable {
+    const Expr g = decayed_gradient(u), epsilon = u.number("epsilon");
+    const Expr v = u.slot("square_avg"), a = u.slot("acc_delta");
+    const Expr v_new = square_average(u, v, g, "rho");
+    const Expr change = sqrt(a + epsilon) / sqrt(v_new + epsilon) * g;
+    u.set_parameter(u.parameter() - u.rounded(rate) * change);
+    u.set(v, v_new);
+    u.set(a, square_average(u, a, change, "rho"));
+  };
 }
-SettingDef weight_decay(double preset = 0) {
-  return {.name = "weight_decay", .preset = preset, .option = "weight_decay"};
+
+// Where g and that of the step before agree in sign, size grows by eta_plus; where they do not, it
+// shrinks by eta_minus, and g' is 0; else g' = g. size stays from min_step to max_step.
+// p_new = p - sign(g') size_new. The learning rate is the first size.
+UpdateParameter rprop(StepParts&) {
+  return [](ParameterUpdate& u) {
+    const Expr g = u.gradient(), before = u.slot("prev"), size = u.slot("step_size");
+    const Expr zero = u.number("zero", 0), product = g * before;
+    const Expr turned = less(product, zero);
+    const Expr scaled = where(greater(product, zero), size * u.number("eta_plus"),
+                              where(turned, size * u.number("eta_minus"), size));
+    const Expr size_new = smaller(larger(scaled, u.number("min_step")), u.number("max_step"));
+    const Expr g_kept = where(turned, zero, g);
+    u.set_parameter(u.parameter() - sign(g_kept) * size_new);
+    u.set(before, g_kept);
+    u.set(size, size_new);
+  };
 }
-SettingDef epsilon(double preset) { return {.name = "epsilon", .preset = preset, .option = "eps"}; }
+
 constexpr SettingDef kMomentum = {
     .name = "momentum", .preset = 0.9, .range = SettingRange::fraction, .option = "momentum"};
-constexpr SettingDef kBeta1 = {
-    .name = "beta1", .preset = 0.9, .range = SettingRange::fraction, .option = "betas[0]"};
-constexpr SettingDef kBeta2 = {
-    .name = "beta2", .preset = 0.999, .range = SettingRange::fraction, .option = "betas[1]"};
 
 }  // namespace
 
 std::vector<OptimizerDef> torch_optimizers() {
-  return {
+  std::vector<OptimizerDef> rows = {
       {.name = "sgd",
        .settings = {rate(1e-3), weight_decay()},
        .update = sgd,
@@ -175,19 +153,6 @@ std::vector<OptimizerDef> torch_optimizers() {
        .update = nesterov,
        .classes = {{.name = "SGD", .needs = "nesterov"}},
        .counts_itself = false},
-      {.name = "adam",
-       .settings = {rate(1e-3), weight_decay(), kBeta1, kBeta2, epsilon(1e-8)},
-       .slots = {{"exp_avg"}, {"exp_avg_sq"}},
-       .counter = "step",
-       .update = coupled_adam,
-       .classes = {{"Adam"}}},
-      {.name = "adamw",
-       .settings = {rate(1e-3), weight_decay(1e-2), kBeta1, kBeta2, epsilon(1e-8)},
-       .slots = {{"exp_avg"}, {"exp_avg_sq"}},
-       .counter = "step",
-       .update = adamw,
-       .classes = {{"AdamW"}, {.name = "Adam", .needs = "decoupled_weight_decay"}},
-       .idle = {"decoupled_weight_decay"}},  // which AdamW has by its name
       {.name = "adagrad",
        .settings = {rate(1e-2),
                     weight_decay(),
@@ -212,7 +177,36 @@ std::vector<OptimizerDef> torch_optimizers() {
        .counter = "step",
        .update = rmsprop,
        .classes = {{"RMSprop"}}},
+      {.name = "adadelta",
+       .settings =
+           {rate(1),
+            weight_decay(),
+            {.name = "rho", .preset = 0.9, .range = SettingRange::fraction, .option = "rho"},
+            epsilon(1e-6)},
+       .slots = {{"square_avg"}, {"acc_delta"}},
+       .counter = "step",
+       .update = adadelta,
+       .classes = {{"Adadelta"}}},
+      {.name = "rprop",
+       .settings = {rate(1e-2),
+                    {.name = "eta_minus",
+                     .preset = 0.5,
+                     .range = SettingRange::positive_fraction,
+                     .option = "etas[0]"},
+                    {.name = "eta_plus",
+                     .preset = 1.2,
+                     .range = SettingRange::above_one,
+                     .option = "etas[1]"},
+                    {.name = "min_step", .preset = 1e-6, .option = "step_sizes[0]"},
+                    {.name = "max_step", .preset = 50, .option = "step_sizes[1]"}},
+       .slots = {{"prev"}, {.name = "step_size", .starts_with = "learning_rate"}},
+       .counter = "step",
+       .update = rprop,
+       .classes = {{"Rprop"}}},
   };
+  const std::vector<OptimizerDef> adams = torch_adam_optimizers();
+  rows.insert(rows.begin() + 3, adams.begin(), adams.end());  // after those that only descend
+  return rows;
 }
 
 }  // namespace onward

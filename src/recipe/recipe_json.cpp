@@ -41,7 +41,8 @@ OptimizerSettings optimizer_from(const Json& json) {
   OptimizerSettings settings = default_settings(json.at("kind").get<std::string>(),
                                                 formula_of(json.at("formula").get<std::string>()));
   for (const SettingDef& each : settings.def().settings) {
-    settings.set(each.name, json.at(std::string(each.name)).get<double>());
+    // Hints of earlier builds lack settings that were added later.
+    settings.set(each.name, json.value(std::string(each.name), each.preset));
   }
   settings.float32_numbers = json.value("float32_numbers", false);
   return settings;

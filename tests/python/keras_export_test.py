@@ -41,6 +41,9 @@ OPTIMIZERS = {
     "adam": lambda: keras.optimizers.Adam(0.003),
     "adam of other numbers": lambda: keras.optimizers.Adam(0.003, beta_1=0.8, beta_2=0.95, epsilon=1e-5, weight_decay=0.02),
     "adamw": lambda: keras.optimizers.AdamW(0.003),
+    "adam with amsgrad": lambda: keras.optimizers.Adam(0.003, beta_2=0.8, amsgrad=True),
+    "adamax": lambda: keras.optimizers.Adamax(0.003, weight_decay=0.01),
+    "adadelta": lambda: keras.optimizers.Adadelta(0.5, rho=0.8),
     "adagrad": lambda: keras.optimizers.Adagrad(0.02, initial_accumulator_value=0.2),
     "rmsprop": lambda: keras.optimizers.RMSprop(0.003),
     "rmsprop of other numbers": lambda: keras.optimizers.RMSprop(0.003, rho=0.8, momentum=0.7, epsilon=1e-5, centered=True,
@@ -54,6 +57,14 @@ def test_every_optimizer_goes_on(name, begun):
     model = cnn()
     model.compile(loss="sparse_categorical_crossentropy", optimizer=OPTIMIZERS[name]())
     assert_goes_on(model, batches_for(model, begun + 20, classes=5), begun)
+
+
+@pytest.mark.parametrize("begun", [0, 5])
+def test_lion_goes_on(begun):
+    """It goes by signs, which the gradient of a bias before a normalization does not have: it is rounding errors."""
+    model = keras.Sequential([keras.Input((4,), name="x"), layers.Dense(5, "tanh"), layers.Dense(3)])
+    model.compile(loss="mse", optimizer=keras.optimizers.Lion(0.003, beta_1=0.8, weight_decay=0.01))
+    assert_goes_on(model, batches_for(model, begun + 20), begun)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -189,7 +189,6 @@ REFUSED = {
     "a loss that calls something else":
         (lambda: changed(lambda model: model.loss, "call", loss=keras.losses.MeanSquaredError()),
          "MeanSquaredError .* has its own call"),
-    "amsgrad": (lambda: compiled(optimizer=keras.optimizers.Adam(amsgrad=True)), "Adam with amsgrad=True"),
     "clipping": (lambda: compiled(optimizer=keras.optimizers.SGD(clipnorm=1.0)), "SGD with clipnorm=1.0"),
     "clipping of values": (lambda: compiled(optimizer=keras.optimizers.SGD(clipvalue=1.0)), "SGD with clipvalue=1.0"),
     "clipping of all": (lambda: compiled(optimizer=keras.optimizers.Adam(global_clipnorm=1.0)), "Adam with global_clipnorm=1.0"),

@@ -48,6 +48,12 @@ OPTIMIZERS = {
                                                     weight_decay=0.01),
     "adam decoupled": lambda p: torch.optim.Adam(p, lr=0.003, weight_decay=0.1, decoupled_weight_decay=True),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.003, weight_decay=0.1),
+    "adam with amsgrad": lambda p: torch.optim.Adam(p, lr=0.003, betas=(0.9, 0.8), amsgrad=True),
+    "adamax": lambda p: torch.optim.Adamax(p, lr=0.003, weight_decay=0.01),
+    "radam": lambda p: torch.optim.RAdam(p, lr=0.003, weight_decay=0.01),
+    "radam decoupled": lambda p: torch.optim.RAdam(p, lr=0.003, weight_decay=0.01, decoupled_weight_decay=True),
+    "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.5, rho=0.8, weight_decay=0.01),
+    "rprop": lambda p: torch.optim.Rprop(p, lr=0.003, etas=(0.4, 1.3), step_sizes=(1e-4, 0.1)),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.02, lr_decay=0.01, initial_accumulator_value=0.1),
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.003),
     "rmsprop of other numbers": lambda p: torch.optim.RMSprop(p, lr=0.003, alpha=0.9, eps=1e-5, weight_decay=0.01,
@@ -293,9 +299,8 @@ SGD = lambda model: torch.optim.SGD(model.parameters(), lr=0.1)
 CROSS_ENTROPY = nn.CrossEntropyLoss()
 
 REFUSED = {
-    "amsgrad": (module, CROSS_ENTROPY, lambda m: torch.optim.Adam(m.parameters(), amsgrad=True), "amsgrad=True"),
     "maximize": (module, CROSS_ENTROPY, lambda m: torch.optim.SGD(m.parameters(), lr=0.1, maximize=True), "maximize=True"),
-    "other optimizer": (module, CROSS_ENTROPY, lambda m: torch.optim.Rprop(m.parameters()), "Rprop"),
+    "other optimizer": (module, CROSS_ENTROPY, lambda m: torch.optim.ASGD(m.parameters()), "ASGD"),
     "groups": (module, CROSS_ENTROPY,
                lambda m: torch.optim.SGD([{"params": m.hidden.parameters()}, {"params": m.head.parameters(), "lr": 0.5}],
                                          lr=0.1), r"differ in lr \(0.1 and 0.5\)"),

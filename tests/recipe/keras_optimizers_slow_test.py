@@ -12,6 +12,7 @@ import training_job as job
 
 SGD, ADAM = keras.optimizers.SGD, keras.optimizers.Adam
 MOMENTS = ["momentum", "velocity"]
+DELTAS = ["accumulated_grad", "accumulated_delta_var"]
 # On TensorFlow, Keras rounds some of an optimizer's numbers to float32 on their way to float64: momentum, weight
 # decay, and the betas of bias corrections. So there are cases in numbers that float32 holds, and in others.
 EPSILON = 2.0**-23
@@ -57,6 +58,24 @@ CASES = {
     "adamw, Keras's defaults": (["--optimizer", "adamw"], (keras.optimizers.AdamW, {}), MOMENTS),
     "adagrad, Keras's defaults": (
         ["--optimizer", "adagrad"], (keras.optimizers.Adagrad, {}), ["accumulator"]),
+    "adam, amsgrad": (
+        ["--optimizer", "adam", "--lr", "0.003", "--beta2", "0.8", "--amsgrad", "1"],
+        (ADAM, {"learning_rate": 0.003, "beta_2": 0.8, "amsgrad": True}), [*MOMENTS, "velocity_hat"]),
+    "adamax, Keras's defaults": (["--optimizer", "adamax"], (keras.optimizers.Adamax, {}), ["momentum", "norm"]),
+    "adamax, other numbers": (
+        ["--optimizer", "adamax", "--lr", "0.003", "--beta1", "0.3", "--beta2", "0.8", "--epsilon", "1e-3", "--weight-decay",
+         "0.01"],
+        (keras.optimizers.Adamax, {"learning_rate": 0.003, "beta_1": 0.3, "beta_2": 0.8, "epsilon": 1e-3,
+                                   "weight_decay": 0.01}), ["momentum", "norm"]),
+    "adadelta": (
+        ["--optimizer", "adadelta", "--lr", "1"], (keras.optimizers.Adadelta, {"learning_rate": 1.0}), DELTAS),
+    "adadelta, other numbers": (
+        ["--optimizer", "adadelta", "--lr", "0.5", "--rho", "0.8", "--epsilon", "1e-5", "--weight-decay", "0.01"],
+        (keras.optimizers.Adadelta, {"learning_rate": 0.5, "rho": 0.8, "epsilon": 1e-5, "weight_decay": 0.01}), DELTAS),
+    "lion, Keras's defaults": (["--optimizer", "lion"], (keras.optimizers.Lion, {}), ["momentum"]),
+    "lion, other numbers": (
+        ["--optimizer", "lion", "--lr", "0.003", "--beta1", "0.7", "--beta2", "0.8", "--weight-decay", "0.01"],
+        (keras.optimizers.Lion, {"learning_rate": 0.003, "beta_1": 0.7, "beta_2": 0.8, "weight_decay": 0.01}), ["momentum"]),
     "rmsprop, Keras's defaults": (["--optimizer", "rmsprop"], (keras.optimizers.RMSprop, {}), ["velocity"]),
     "rmsprop, momentum": (
         ["--optimizer", "rmsprop", "--lr", "0.003", "--momentum", "0.8"],
@@ -115,9 +134,13 @@ def train_in_keras(weights, data, make_optimizer):
 
 def slots_of(optimizer, names):
     """Variables of the optimizer by the trained variable and the slot: after the iterations and the
-    learning rate, slots alternate for each variable; RMSprop's are all of one kind, then of the next."""
+    learning rate, slots alternate for each variable; RMSprop's are all of one kind, then of the next, and
+    so is what AMSGrad adds."""
     values = [np.asarray(variable) for variable in optimizer.variables[2:]]
-    if isinstance(optimizer, keras.optimizers.RMSprop):
+    if "velocity_hat" in names:
+        places = [(parameter, slot) for parameter in TRAINED for slot in names[:2]]
+        places += [(parameter, "velocity_hat") for parameter in TRAINED]
+    elif isinstance(optimizer, keras.optimizers.RMSprop):
         places = [(parameter, slot) for slot in names for parameter in TRAINED]
     else:
         places = [(parameter, slot) for parameter in TRAINED for slot in names]

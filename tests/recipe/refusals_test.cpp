@@ -265,7 +265,7 @@ TEST(RefusalTest, NamesAreListed) {
             "unknown loss 'hinge': choose from softmax_cross_entropy, mse, l1, bce_with_logits");
   EXPECT_EQ(message([] { default_settings("Adam", Formula::torch); }),
             "unknown optimizer 'Adam': did you mean 'adam'? Available: sgd, momentum, nesterov, "
-            "adam, adamw, adagrad, rmsprop");
+            "adam, adamw, adamax, radam, adagrad, rmsprop, adadelta, rprop, lion");
   EXPECT_EQ(message([] { default_settings("rmsprop", Formula::onnx); }),
             "the onnx formula has no optimizer rmsprop: choose the formula torch or keras");
   EXPECT_EQ(message([] { formula_of("jax"); }),

@@ -15,7 +15,8 @@ namespace {
 std::vector<OptimizerSettings> variants(const OptimizerDef& def) {
   OptimizerSettings all_on(def);
   for (const SettingDef& each : def.settings) {
-    all_on.set(each.name, each.range == SettingRange::on_off ? 1 : 0.25);
+    const bool is_off_by_small = each.range == SettingRange::above_one;
+    all_on.set(each.name, each.range == SettingRange::on_off ? 1 : is_off_by_small ? 1.25 : 0.25);
   }
   return {OptimizerSettings(def), all_on};
 }

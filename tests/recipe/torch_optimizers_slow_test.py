@@ -28,6 +28,34 @@ CASES = {
         (torch.optim.Adam, {"lr": 0.003, "betas": (0.3, 0.98), "eps": 1e-5, "weight_decay": 0.02}),
         ADAM),
     "adamw": (["--optimizer", "adamw", "--lr", "0.003"], (torch.optim.AdamW, {"lr": 0.003}), ADAM),
+    "adam, amsgrad": (
+        ["--optimizer", "adam", "--lr", "0.003", "--beta2", "0.8", "--amsgrad", "1"],
+        (torch.optim.Adam, {"lr": 0.003, "betas": (0.9, 0.8), "amsgrad": True}), [*ADAM, "max_exp_avg_sq"]),
+    "adamw, amsgrad": (
+        ["--optimizer", "adamw", "--lr", "0.003", "--beta2", "0.8", "--amsgrad", "1"],
+        (torch.optim.AdamW, {"lr": 0.003, "betas": (0.9, 0.8), "amsgrad": True}), [*ADAM, "max_exp_avg_sq"]),
+    "adamax": (["--optimizer", "adamax"], (torch.optim.Adamax, {}), ["exp_avg", "exp_inf"]),
+    "adamax, other numbers": (
+        ["--optimizer", "adamax", "--lr", "0.003", "--beta1", "0.3", "--beta2", "0.8", "--epsilon", "1e-3",
+         "--weight-decay", "0.02"],
+        (torch.optim.Adamax, {"lr": 0.003, "betas": (0.3, 0.8), "eps": 1e-3, "weight_decay": 0.02}), ["exp_avg", "exp_inf"]),
+    "radam": (["--optimizer", "radam", "--lr", "0.003"], (torch.optim.RAdam, {"lr": 0.003}), ADAM),
+    "radam, other numbers": (
+        ["--optimizer", "radam", "--lr", "0.003", "--beta1", "0.3", "--beta2", "0.9", "--epsilon", "1e-5", "--weight-decay",
+         "0.02"],
+        (torch.optim.RAdam, {"lr": 0.003, "betas": (0.3, 0.9), "eps": 1e-5, "weight_decay": 0.02}), ADAM),
+    "radam, decoupled": (
+        ["--optimizer", "radam", "--lr", "0.003", "--beta2", "0.5", "--weight-decay", "0.02", "--decoupled-weight-decay", "1"],
+        (torch.optim.RAdam, {"lr": 0.003, "betas": (0.9, 0.5), "weight_decay": 0.02, "decoupled_weight_decay": True}), ADAM),
+    "adadelta": (["--optimizer", "adadelta"], (torch.optim.Adadelta, {}), ["square_avg", "acc_delta"]),
+    "adadelta, other numbers": (
+        ["--optimizer", "adadelta", "--lr", "0.5", "--rho", "0.8", "--epsilon", "1e-5", "--weight-decay", "0.02"],
+        (torch.optim.Adadelta, {"lr": 0.5, "rho": 0.8, "eps": 1e-5, "weight_decay": 0.02}), ["square_avg", "acc_delta"]),
+    "rprop": (["--optimizer", "rprop", "--lr", "0.003"], (torch.optim.Rprop, {"lr": 0.003}), ["prev", "step_size"]),
+    "rprop, other numbers": (
+        ["--optimizer", "rprop", "--lr", "0.003", "--eta-minus", "0.4", "--eta-plus", "1.3", "--min-step", "0.001",
+         "--max-step", "0.005"],
+        (torch.optim.Rprop, {"lr": 0.003, "etas": (0.4, 1.3), "step_sizes": (0.001, 0.005)}), ["prev", "step_size"]),
     "adagrad": (
         ["--optimizer", "adagrad", "--lr", "0.02"], (torch.optim.Adagrad, {"lr": 0.02}), ["sum"]),
     "adagrad, other numbers": (

@@ -1,7 +1,9 @@
 // What a recipe writes trains as its formula says: losses, optimizers, statistics, dropout.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "check/check.h"
@@ -172,8 +174,37 @@ using Step = void (*)(const OptimizerSettings& s, double g, int t, Numbers& n);
 struct OptimizerCase {
   Formula formula;
   std::string_view kind;
-  Step step;  // t counts from 1
+  Step step;                                                       // t counts from 1
+  std::vector<std::pair<std::string_view, double>> settings = {};  // other than those below
 };
+
+// The largest second moment that there was, which needs one that falls.
+void amsgrad_of_torch(const OptimizerSettings& s, double g, int t, Numbers& n) {
+  g += s["weight_decay"] * n.w;
+  n.first = s["beta1"] * n.first + (1 - s["beta1"]) * g;
+  n.second = s["beta2"] * n.second + (1 - s["beta2"]) * g * g;
+  n.third = std::max(n.third, n.second);
+  n.w -= s["learning_rate"] * n.first / (1 - std::pow(s["beta1"], t)) /
+         (std::sqrt(n.third / (1 - std::pow(s["beta2"], t))) + s["epsilon"]);
+}
+
+void rectified_adam(const OptimizerSettings& s, double g, int t, Numbers& n) {
+  if (s["decoupled_weight_decay"] != 0) {
+    n.w *= 1 - s["learning_rate"] * s["weight_decay"];
+  } else {
+    g += s["weight_decay"] * n.w;
+  }
+  n.first = s["beta1"] * n.first + (1 - s["beta1"]) * g;
+  n.second = s["beta2"] * n.second + (1 - s["beta2"]) * g * g;
+  const double power = std::pow(s["beta2"], t), top = 2 / (1 - s["beta2"]) - 1;
+  const double rho = top - 2 * t * power / (1 - power);
+  double factor = 1;
+  if (rho > 5) {
+    factor = std::sqrt((rho - 4) * (rho - 2) * top / ((top - 4) * (top - 2) * rho)) *
+             std::sqrt(1 - power) / (std::sqrt(n.second) + s["epsilon"]);
+  }
+  n.w -= s["learning_rate"] * n.first / (1 - std::pow(s["beta1"], t)) * factor;
+}
 
 // The frameworks' formulas as their documentation has them; the tests in Python compare with the
 // frameworks themselves.
@@ -210,6 +241,38 @@ const OptimizerCase kOptimizerCases[] = {
        n.w -= s["learning_rate"] * n.first / (1 - std::pow(s["beta1"], t)) /
               (std::sqrt(n.second / (1 - std::pow(s["beta2"], t))) + s["epsilon"]);
      }},
+    {Formula::torch, "adam", amsgrad_of_torch, {{"amsgrad", 1}, {"beta2", 0.5}}},
+    {Formula::torch, "adamax",
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       g += s["weight_decay"] * n.w;
+       n.first = s["beta1"] * n.first + (1 - s["beta1"]) * g;
+       n.second = std::max(s["beta2"] * n.second, std::abs(g) + s["epsilon"]);
+       n.w -= s["learning_rate"] / (1 - std::pow(s["beta1"], t)) * n.first / n.second;
+     }},
+    {Formula::torch, "radam", rectified_adam, {{"beta2", 0.875}}},  // from the sixth step on
+    {Formula::torch, "radam", rectified_adam, {{"beta2", 0.5}}},    // never
+    {Formula::torch, "radam", rectified_adam, {{"decoupled_weight_decay", 1}}},
+    {Formula::torch, "adadelta",
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       g += s["weight_decay"] * n.w;
+       n.first = s["rho"] * n.first + (1 - s["rho"]) * g * g;
+       const double change =
+           std::sqrt(n.second + s["epsilon"]) / std::sqrt(n.first + s["epsilon"]) * g;
+       n.second = s["rho"] * n.second + (1 - s["rho"]) * change * change;
+       n.w -= s["learning_rate"] * change;
+     }},
+    {Formula::torch,
+     "rprop",
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       if (t == 1) n.second = s["learning_rate"];
+       const double product = g * n.first;
+       if (product > 0) n.second *= s["eta_plus"];
+       if (product < 0) n.second *= s["eta_minus"];
+       n.second = std::clamp(n.second, s["min_step"], s["max_step"]);
+       n.first = product < 0 ? 0 : g;
+       n.w -= n.first > 0 ? n.second : n.first < 0 ? -n.second : 0;
+     },
+     {{"learning_rate", 0.5}, {"max_step", 1}, {"min_step", 0.125}}},
     {Formula::torch, "adagrad",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
        g += s["weight_decay"] * n.w;
@@ -262,6 +325,41 @@ const OptimizerCase kOptimizerCases[] = {
        n.w -= s["learning_rate"] * std::sqrt(1 - std::pow(s["beta2"], t)) /
               (1 - std::pow(s["beta1"], t)) * n.first / (std::sqrt(n.second) + s["epsilon"]);
      }},
+    {Formula::keras,
+     "adam",
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       n.first += (g - n.first) * (1 - s["beta1"]);
+       n.second += (g * g - n.second) * (1 - s["beta2"]);
+       n.third = std::max(n.third, n.second);
+       n.w -= s["learning_rate"] * std::sqrt(1 - std::pow(s["beta2"], t)) /
+              (1 - std::pow(s["beta1"], t)) * n.first / (std::sqrt(n.third) + s["epsilon"]);
+     },
+     {{"amsgrad", 1}, {"beta2", 0.5}}},
+    {Formula::keras, "adamax",
+     [](const OptimizerSettings& s, double g, int t, Numbers& n) {
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       n.first += (g - n.first) * (1 - s["beta1"]);
+       n.second = std::max(s["beta2"] * n.second, std::abs(g));
+       n.w -= s["learning_rate"] * n.first /
+              ((1 - std::pow(s["beta1"], t)) * (n.second + s["epsilon"]));
+     }},
+    {Formula::keras, "adadelta",
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       n.first = s["rho"] * n.first + (1 - s["rho"]) * g * g;
+       const double change =
+           std::sqrt(n.second + s["epsilon"]) * g / std::sqrt(n.first + s["epsilon"]);
+       n.second = s["rho"] * n.second + (1 - s["rho"]) * change * change;
+       n.w -= s["learning_rate"] * change;
+     }},
+    {Formula::keras, "lion",
+     [](const OptimizerSettings& s, double g, int, Numbers& n) {
+       n.w -= n.w * s["weight_decay"] * s["learning_rate"];
+       const double mixed = s["beta1"] * n.first + (1 - s["beta1"]) * g;
+       n.w -= s["learning_rate"] * (mixed > 0 ? 1 : -1);
+       n.first = s["beta2"] * n.first + (1 - s["beta2"]) * g;
+     }},
     {Formula::keras, "adagrad",
      [](const OptimizerSettings& s, double g, int t, Numbers& n) {
        n.w -= n.w * s["weight_decay"] * s["learning_rate"];
@@ -297,7 +395,11 @@ const OptimizerCase kOptimizerCases[] = {
 };
 
 std::string name_of(const OptimizerCase& each) {
-  return std::string(each.kind) + "_" + std::string(to_string(each.formula));
+  std::string name = std::string(each.kind) + "_" + std::string(to_string(each.formula));
+  for (const auto& [setting, value] : each.settings) {
+    name += fmt::format("_{}{}", setting, std::lround(100 * value));
+  }
+  return name;
 }
 
 class OptimizerTest : public testing::TestWithParam<OptimizerCase> {};
@@ -322,6 +424,7 @@ TEST_P(OptimizerTest, FollowsItsFormula) {
   for (const auto& [name, value] : values) {
     if (s.has(name)) s.set(name, value);
   }
+  for (const auto& [name, value] : each.settings) s.set(name, value);
   Trainer trainer(prepare(model_of(kLinear), recipe));
   Numbers numbers;
   for (int t = 1; t <= 8; ++t) {

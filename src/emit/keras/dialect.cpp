@@ -72,6 +72,8 @@ const Dialect& dialect() {
       .size_tensor = "ops.cast(ops.convert_to_tensor({}), {})",
       .takes_sizes_as_tensors = true,
       .choice = "ops.where({}, {}, {})",
+      .larger = "ops.maximum({}, {})",
+      .smaller = "ops.minimum({}, {})",
       .imports = kImports,
       .names = "HERE Loss RuntimeError SLOTS load optimizer_tensors read save update write",
       .reserved_attributes = kReservedAttributes,

@@ -54,6 +54,8 @@ const Dialect& dialect() {
       .number = "{}.item()",
       .size = "{}.shape[{}]",
       .size_tensor = "torch.tensor({}, dtype={})",
+      .larger = "torch.maximum({}, {})",
+      .smaller = "torch.minimum({}, {})",
       .imports = kImports,
       .names = "HERE SLOTS count_step load loss_function save update write",
       .reserved_attributes = kReservedAttributes,
