@@ -53,6 +53,14 @@ inline Optimizer rmsprop(double lr, Settings settings = {}) {
 struct PrepareOptions {
   std::string loss = "softmax_cross_entropy";
   Optimizer optimizer = {};
+  /// Settings of the optimizer by patterns of parameters' names; the first that matches counts.
+  std::vector<std::pair<std::string, Settings>> groups = {};
+  /// Whether weight_decay applies to biases and scales of normalizations.
+  bool decay_biases = true;
+  std::string schedule = "constant";  // step, exponential, linear, cosine, one_cycle
+  Settings schedule_settings = {};    // warmup_steps, schedule_steps ...
+  /// Limits of gradients, of which one at most: of the norm of all, of each tensor's, of elements.
+  std::optional<double> clip_norm = {}, clip_norm_each = {}, clip_value = {};
   /// In place of `loss`: a model whose inputs are named like outputs of the model, or become
   /// labels, and whose one output is the loss.
   std::optional<Model> custom_loss = {};
@@ -60,8 +68,13 @@ struct PrepareOptions {
   std::string model_output = {};
   std::string loss_reads = "logits";  // or output
   std::string reduction = "mean";     // or sum
+  /// Of the loss: label_smoothing, delta ...; docs/recipes.md has them all.
+  Settings loss_settings = {};
   /// Labels of this number count for nothing, in losses of classes.
   std::optional<int64_t> ignore_index = {};
+  /// In losses of classes: what each counts, and the output's dimension that has them.
+  std::vector<double> class_weights = {};
+  int64_t class_axis = 1;
   /// Patterns (* and ?) of the names of tensors to train, or to freeze, whatever their roles say.
   std::vector<std::string> train = {}, freeze = {};
   std::string batch_norm = "frozen";      // or batch

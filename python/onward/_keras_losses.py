@@ -134,27 +134,28 @@ def _squared_error(s, read):
                       "int64[1] last = {{-1}}")
 
 
-def _plain(name):
-    """A loss of the table, which has no setting but its reduction."""
+def _plain(row):
+    """A loss of the table, with its settings."""
     def plain(s, read):
         if read.reduction == "sum":  # of means over the last dimension
             s.refuse("reduction", "sum")
-        return name
+        settings = {name: float(s[option]) for name, option in row["options"].items()}
+        return (row["name"], settings) if settings else row["name"]
     return plain
 
 
 # The table is src/recipe/loss_table.cpp; a categorical cross entropy is none of its rows.
 k = keras.losses
-_ROWS = [(getattr(k, row["keras"][0]), getattr(k, row["keras"][1]), row) for row in _core._loss_table()]
+_ROWS = [(getattr(k, row["keras"][0]), getattr(k, row["keras"][1]), row) for row in _core._loss_table() if row["keras"][0]]
 READS_LOGITS = {kind: row["reads_logits"] for kind, _, row in _ROWS} | {k.CategoricalCrossentropy: True}
 FUNCTIONS = {function: kind for kind, function, _ in _ROWS} | {k.categorical_crossentropy: k.CategoricalCrossentropy}
-LOSSES = {kind: _plain(row["name"]) for kind, _, row in _ROWS} | {
+LOSSES = {kind: _plain(row) for kind, _, row in _ROWS} | {
     k.SparseCategoricalCrossentropy: _sparse, k.CategoricalCrossentropy: _categorical, k.BinaryCrossentropy: _binary,
     k.MeanSquaredError: _squared_error}
 
 
 def loss_of(model, graph, result):
-    """What onward.prepare is told of the loss: its name, or its graph."""
+    """What onward.prepare is told of the loss: its name, or that and its settings, or its graph."""
     loss = _compiled_loss(model)
     if model._compile_loss is not None and model._compile_loss._user_loss_weights is not None:
         raise onward.Error("loss_weights can't be exported: compile the model without them")

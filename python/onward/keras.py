@@ -27,7 +27,7 @@ def export(model: Any, path: str | os.PathLike[str] | None = None) -> onward.Mod
 
     model: Sequential, Functional or of a class of its own whose call is made of Keras's layers and operations (called once
     with keras.Input, which tells what it reads), compiled with one loss (SparseCategoricalCrossentropy,
-    CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError or MeanAbsoluteError) and SGD, Adam, AdamW, Adamax,
+    CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, MeanAbsoluteError or Huber) and SGD, Adam, AdamW, Adamax,
     Adagrad, RMSprop, Adadelta or Lion, whose state is exported too; or the path of a .keras file with such a model.
 
     A step takes the target as `label` and returns `loss`; the optimizer's state has `learning_rate` and `iterations`. If
@@ -46,10 +46,11 @@ def export(model: Any, path: str | os.PathLike[str] | None = None) -> onward.Mod
     loss = loss_of(model, walk.graph, results[0])
     trained = _trained(model, walk.graph)
     # A loss that is a graph names what it reads, which may be what the output is computed from.
+    loss, loss_settings = loss if isinstance(loss, tuple) else (loss, {})
     reads = {"model_output": walk.graph.names.output} if isinstance(loss, str) else {}
     prepared = onward.prepare(onward.loads(walk.graph.proto()), loss=loss, freeze=["*"],
                               train=[parameter.name for parameter in trained], formula="keras",
-                              batch_variance="biased", **reads, **_norm_settings(walk), **settings)
+                              batch_variance="biased", **reads, **loss_settings, **_norm_settings(walk), **settings)
     prepared = prepared.with_tensors(_optimizer_state(model.optimizer, trained, prepared.training[0]))
     if path is not None:
         prepared.save(path)

@@ -39,7 +39,8 @@ def export(model: Any, loss: Any = None, optimizer: Any = None, args: Any = None
     """Returns an onward.Model that continues the training of `model` by `optimizer`.
 
     model: a module, also one wrapped by torch.compile or DataParallel.
-    loss: CrossEntropyLoss, NLLLoss, MSELoss, L1Loss or BCEWithLogitsLoss; a step takes the target as `label`.
+    loss: CrossEntropyLoss, NLLLoss, MSELoss, L1Loss, SmoothL1Loss, HuberLoss, BCELoss, BCEWithLogitsLoss, KLDivLoss or
+    PoissonNLLLoss; a step takes the target as `label`.
     optimizer: SGD, Adam, AdamW, Adamax, RAdam, Adagrad, RMSprop, Adadelta or Rprop; its state, if any, is exported too.
     args: example inputs, a tuple or one tensor. Dimension 0 of each is dynamic and named `batch`; with batch=None all
     sizes are fixed.
@@ -66,7 +67,7 @@ def export(model: Any, loss: Any = None, optimizer: Any = None, args: Any = None
     if not trained:
         raise onward.Error("nothing would be trained: the module's output depends on none of the optimizer's "
                            "parameters that require a gradient")
-    prepared = onward.prepare(onward.loads(proto), **loss_of(loss, proto), freeze=["*"], train=list(trained),
+    prepared = onward.prepare(onward.loads(proto), **loss_of(loss), freeze=["*"], train=list(trained),
                               formula="torch", **programs.batch_norm_settings(program, double), **settings)
     return prepared.with_tensors(optimizer_state(optimizer, trained, prepared))
 

@@ -21,12 +21,25 @@ Recipe recipe_of(const PrepareOptions& options) {
   recipe.output = options.model_output;
   recipe.loss_reads = loss_reads_of(options.loss_reads);
   recipe.reduction = reduction_of(options.reduction);
+  recipe.loss_settings.insert(options.loss_settings.begin(), options.loss_settings.end());
   recipe.ignore_index = options.ignore_index;
+  recipe.class_weights = options.class_weights;
+  recipe.class_axis = options.class_axis;
   recipe.optimizer =
       default_settings(options.optimizer.name, formula_of(options.optimizer.formula));
   for (const auto& [name, value] : options.optimizer.settings) {
     recipe.optimizer.set(name == "lr" ? "learning_rate" : name, value);
   }
+  for (const auto& [pattern, settings] : options.groups) {
+    ParameterGroup& group = recipe.groups.emplace_back();
+    group.pattern = pattern;
+    group.settings.insert(settings.begin(), settings.end());
+  }
+  recipe.decays_biases = options.decay_biases;
+  recipe.schedule = options.schedule;
+  recipe.schedule_settings.insert(options.schedule_settings.begin(),
+                                  options.schedule_settings.end());
+  recipe.clip = {options.clip_norm, options.clip_norm_each, options.clip_value};
   recipe.train = options.train;
   recipe.freeze = options.freeze;
   recipe.batch_norm = batch_norm_mode(options.batch_norm);

@@ -7,6 +7,7 @@
 #include "ir/utf8.h"
 #include "recipe/optimizer_def.h"
 #include "recipe/recipe.h"
+#include "recipe/schedule_def.h"
 #include "text/text.h"
 
 namespace onward::cli {
@@ -130,6 +131,19 @@ Json describe_recipe(const Model& model, size_t info) {
                {"reduction", to_string(found->recipe.reduction)},
                {"optimizer", optimizer.name()},
                {"formula", to_string(optimizer.formula())}};
+  const Recipe& recipe = found->recipe;
+  for (const auto& [name, value] : recipe.loss_settings) json["loss_settings"][name] = value;
+  if (!recipe.class_weights.empty()) json["loss_settings"]["class_weights"] = recipe.class_weights;
+  if (recipe.class_axis != 1) json["loss_settings"]["class_axis"] = recipe.class_axis;
+  if (has_schedule(recipe)) {
+    json["schedule"]["name"] = recipe.schedule;
+    for (const auto& [name, value] : recipe.schedule_settings) json["schedule"][name] = value;
+  }
+  if (recipe.clip.norm) json["clipping"]["clip_norm"] = *recipe.clip.norm;
+  if (recipe.clip.norm_each) json["clipping"]["clip_norm_each"] = *recipe.clip.norm_each;
+  if (recipe.clip.value) json["clipping"]["clip_value"] = *recipe.clip.value;
+  for (const ParameterGroup& each : recipe.groups) json["groups"][each.pattern] = each.settings;
+  if (!recipe.decays_biases) json["decay_biases"] = false;
   for (const SettingDef& each : optimizer.def().settings) {
     json["settings"][std::string(public_name(each.name))] = shortest(optimizer[each.name]);
   }

@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -16,13 +18,14 @@
 #include "recipe/loss_def.h"
 #include "recipe/optimizer_def.h"
 #include "recipe/recipe.h"
+#include "recipe/schedule_def.h"
 
 namespace onward::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A setting of optimizers that the user may leave to the optimizer's own default.
+/// A setting of optimizers or of losses that the user may leave to its own default.
 struct Setting {
   std::string option, former;  // "--lr-decay", "--rate-decay"
   std::string_view name;
@@ -57,14 +60,33 @@ std::vector<Setting> setting_options() {
   return options;
 }
 
+std::vector<Setting> options_of(const std::vector<SettingUse>& uses, std::string_view what) {
+  std::vector<Setting> options;
+  for (const SettingUse& each : uses) {
+    options.push_back({.option = option_of(each.name),
+                       .former = option_of(each.name),
+                       .name = each.name,
+                       .help = fmt::format("of the {} {}", what, each.owners)});
+  }
+  return options;
+}
+
 struct PrepareArguments {
-  std::string model, out, loss, model_output;
+  std::string model, out, loss, model_output, class_weights;
+  int64_t class_axis = 1, ignore_index = 0;
   std::string optimizer = "adam", formula = "torch", batch_norm = "frozen";
   std::string reduction = "mean", batch_variance = "biased", dropout = "on",
               keras_backend = "tensorflow";
   std::vector<Setting> settings = setting_options();
+  std::vector<Setting> loss_settings = options_of(onward::loss_settings(), "loss");
+  std::vector<Setting> schedule_settings = options_of(onward::schedule_settings(), "schedule");
+  std::string schedule = "constant";
+  double clip_norm = 0, clip_norm_each = 0, clip_value = 0;
+  std::vector<std::string> groups;
+  bool no_bias_decay = false;
   double batch_momentum = 0;
-  std::vector<Argument> given;  // one for each setting
+  std::vector<Argument> given, given_loss, given_schedule;  // one for each setting
+  std::vector<Argument> given_ignored, given_clips;
   std::vector<Argument> given_momentum, given_backend;
   std::vector<std::string> train, freeze;
   bool replace = false, force = false, json = false, full = false;
@@ -72,6 +94,69 @@ struct PrepareArguments {
 
 bool is_file(const std::string& loss) {
   return loss.ends_with(".onnx") || loss.ends_with(".onnxtxt");
+}
+
+std::map<std::string, double, std::less<>> given_of(const std::vector<Setting>& settings,
+                                                    const std::vector<Argument>& given) {
+  std::map<std::string, double, std::less<>> values;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (given[i].given()) values.emplace(std::string(settings[i].name), settings[i].value);
+  }
+  return values;
+}
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && rest == text.data() + text.size() ? std::optional(number)
+                                                                   : std::nullopt;
+}
+
+/// "0.5,1.5"
+std::vector<double> numbers_of(const std::string& text) {
+  std::vector<double> numbers;
+  for (const std::string& part : parts_of(text)) {
+    const auto number = number_in(part);
+    if (!number) {
+      throw Error(fmt::format(
+          "--class-weights expects numbers with commas between, such as 1,2.5, not '{}'", text));
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+/// "head.*:lr=0.1,weight_decay=0"; names may have colons.
+ParameterGroup group_of(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  ParameterGroup group;
+  if (colon != std::string::npos) group.pattern = text.substr(0, colon);
+  for (const std::string& part : parts_of(text.substr(std::min(colon, text.size() - 1) + 1))) {
+    const size_t equals = part.find('=');
+    const auto number =
+        equals == std::string::npos ? std::nullopt : number_in(part.substr(equals + 1));
+    if (!number || equals == 0) {
+      group.settings.clear();
+      break;
+    }
+    group.settings[part.substr(0, equals)] = *number;
+  }
+  if (group.pattern.empty() || group.settings.empty()) {
+    throw Error(fmt::format(
+        "--group expects PATTERN:SETTING=NUMBER, such as 'head.*:lr=0.1,weight_decay=0', not '{}'",
+        text));
+  }
+  return group;
 }
 
 Recipe recipe_from(const PrepareArguments& options) {
@@ -84,6 +169,17 @@ Recipe recipe_from(const PrepareArguments& options) {
       throw Error("a custom loss is an ONNX model: give --loss FILE.onnx");
     recipe.loss = options.loss;
   }
+  recipe.loss_settings = given_of(options.loss_settings, options.given_loss);
+  recipe.schedule = options.schedule;
+  recipe.schedule_settings = given_of(options.schedule_settings, options.given_schedule);
+  if (options.given_clips[0].given()) recipe.clip.norm = options.clip_norm;
+  if (options.given_clips[1].given()) recipe.clip.norm_each = options.clip_norm_each;
+  if (options.given_clips[2].given()) recipe.clip.value = options.clip_value;
+  for (const std::string& each : options.groups) recipe.groups.push_back(group_of(each));
+  recipe.decays_biases = !options.no_bias_decay;
+  recipe.class_weights = numbers_of(options.class_weights);
+  recipe.class_axis = options.class_axis;
+  if (options.given_ignored[0].given()) recipe.ignore_index = options.ignore_index;
   recipe.output = options.model_output;
   recipe.reduction = reduction_of(options.reduction);
   recipe.optimizer = default_settings(options.optimizer, formula_of(options.formula));
@@ -217,6 +313,19 @@ void add_prepare(CommandLine& line) {
   command
       .option("--reduction", &options->reduction, "how per-element losses are reduced to a scalar")
       .choices({"mean", "sum"});
+  for (Setting& each : options->loss_settings) {
+    options->given_loss.push_back(command.number(each.option, &each.value, each.help));
+  }
+  command
+      .option("--class-weights", &options->class_weights,
+              "what each class counts, in losses of classes, with commas between")
+      .value_name("NUMBERS");
+  command.option("--class-axis", &options->class_axis,
+                 "the dimension of the model output that has the classes; from the last one "
+                 "backwards, if negative");
+  options->given_ignored.push_back(
+      command.option("--ignore-index", &options->ignore_index, "the label that counts for nothing")
+          .default_name("none"));
   const auto names = optimizer_names();
   const std::vector<std::string> optimizers(names.begin(), names.end());
   command.option("--optimizer", &options->optimizer, "update rule").choices(optimizers);
@@ -235,6 +344,26 @@ void add_prepare(CommandLine& line) {
     options->given.push_back(command.number(each.option, &each.value, each.help));
     if (each.former != each.option) command.former_name(each.former, each.option);
   }
+  const auto kinds = schedule_names();
+  command
+      .option("--schedule", &options->schedule, "how the learning rate changes from step to step")
+      .choices({kinds.begin(), kinds.end()});
+  for (Setting& each : options->schedule_settings) {
+    options->given_schedule.push_back(command.number(each.option, &each.value, each.help));
+  }
+  options->given_clips = {
+      command.number("--clip-norm", &options->clip_norm,
+                     "scale gradients down where the norm of all of them is larger"),
+      command.number("--clip-norm-each", &options->clip_norm_each,
+                     "scale each tensor's gradient down where its norm is larger"),
+      command.number("--clip-value", &options->clip_value,
+                     "limit each element of the gradients, above and below 0")};
+  command
+      .option("--group", &options->groups,
+              "optimizer settings for the parameters whose names match: 'head.*:lr=0.1'")
+      .value_name("PATTERN:SETTING=NUMBER,...");
+  command.flag("--no-bias-decay", &options->no_bias_decay,
+               "no weight decay of biases and of scales of normalizations");
   command
       .option("--train", &options->train,
               "train the tensors whose names match (* and ?), whatever their roles")

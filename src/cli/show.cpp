@@ -153,14 +153,45 @@ std::string recipe_text(const Json& recipe) {
                      fmt::join(settings, ", "));
 }
 
+/// "a = 1, b = 2"
+std::string settings_text(const Json& settings) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : settings.items()) {
+    if (name != "name") parts.push_back(fmt::format("{} = {}", name, text_of(value)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// What is done to rates and gradients, and for some parameters only.
+void print_more_of(const Json& recipe) {
+  if (recipe.contains("schedule")) {
+    fmt::print("  schedule   {}: {}\n", recipe["schedule"]["name"].get<std::string>(),
+               settings_text(recipe["schedule"]));
+  }
+  if (recipe.contains("clipping")) {
+    fmt::print("  gradients  clipped: {}\n", settings_text(recipe["clipping"]));
+  }
+  if (recipe.contains("groups")) {
+    for (const auto& [pattern, settings] : recipe["groups"].items()) {
+      fmt::print("  group      {}: {}\n", printable(pattern), settings_text(settings));
+    }
+  }
+  if (recipe.contains("decay_biases")) {
+    fmt::print("  group      biases and scales of normalizations: weight_decay = 0\n");
+  }
+}
+
 void print_training_info(Printer& out, const Json& info, size_t index) {
   out.heading(fmt::format("training info {} (one training step)", index));
   const Json& recipe = info["recipe"];
   const bool has_named_loss = !recipe.is_null() && recipe["loss"] != kCustomLoss;
   for (const Json& loss : info["losses"]) {
-    const std::string kind = has_named_loss ? fmt::format(" ({}, {})", text_of(recipe["loss"]),
-                                                          text_of(recipe["reduction"]))
-                                            : "";
+    std::string kind;
+    if (has_named_loss) {
+      kind = fmt::format("{}, {}", text_of(recipe["loss"]), text_of(recipe["reduction"]));
+      if (recipe.contains("loss_settings")) kind += ", " + settings_text(recipe["loss_settings"]);
+      kind = fmt::format(" ({})", kind);
+    }
     fmt::print("  loss       {}{}\n", printable(loss.get<std::string>()), kind);
   }
   if (!info["gradients"].empty()) {
@@ -179,6 +210,7 @@ void print_training_info(Printer& out, const Json& info, size_t index) {
                                         ? "custom, written in the operators of the step below"
                                         : recipe_text(recipe));
   }
+  if (!recipe.is_null()) print_more_of(recipe);
   print_bindings(out, "after the step", info["update_bindings"]);
   print_bindings(out, "initialization", info["initialization_bindings"]);
   if (info["initialization"].is_string()) {

@@ -134,6 +134,23 @@ void refuse_estimated_gradients(const Job& job, const Graph& graph) {
   }
 }
 
+/// What a step does besides loss and optimizer, which the source would not.
+void refuse_more_than_the_optimizer(const Recipe& recipe) {
+  std::string_view what;
+  if (recipe.schedule != "constant" || !recipe.schedule_settings.empty()) {
+    what = "a schedule of its learning rate";
+  } else if (recipe.clip != Clipping{}) {
+    what = "clipping of its gradients";
+  } else if (!recipe.groups.empty() || !recipe.decays_biases) {
+    what = "groups of parameters with settings of their own";
+  }
+  if (what.empty()) return;
+  throw Error(fmt::format("a training step with {} cannot be exported: export the model alone with "
+                          "--inference",
+                          what),
+              ErrorCode::unsupported);
+}
+
 }  // namespace
 
 std::vector<std::string> Job::slot_names() const {
@@ -145,6 +162,7 @@ std::vector<std::string> Job::slot_names() const {
 
 Job read_job(const Model& model, size_t info, const Graph& graph) {
   const Recognised found = recognised(model, info);
+  refuse_more_than_the_optimizer(found.recipe);
   const Values inference = values_of(graph);
   Job job;
   job.optimizer = found.recipe.optimizer;
@@ -161,6 +179,7 @@ Job read_job(const Model& model, size_t info, const Graph& graph) {
   job.loss = find_loss(found.recipe.loss);
   job.reduction = found.recipe.reduction;
   job.ignore_index = found.recipe.ignore_index;
+  job.has_plain_loss = job.loss && !has_loss_settings(found.recipe);
   job.step_graph = plain_step_graph(model, info);
   job.loss_value = values_of(*job.step_graph.graph).at(found.loss->name());
   find_loss_inputs(model, info, found, graph, job);

@@ -40,6 +40,8 @@ struct Job {
   const LossDef* loss = nullptr;  // null for a custom one
   Reduction reduction = Reduction::mean;
   std::optional<int64_t> ignore_index;
+  /// The loss is the row's, with no setting but the reduction and ignore_index.
+  bool has_plain_loss = false;
   /// What the loss reads of the model, in the lifted inference graph.
   std::vector<const Value*> predictions;
   /// What it reads of the algorithm: inputs, which the data gives.

@@ -4,6 +4,8 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "ir/copy.h"
 #include "onward/error.h"
 #include "python/bindings.h"
@@ -11,18 +13,42 @@
 #include "recipe/loss_def.h"
 #include "recipe/optimizer_def.h"
 #include "recipe/recipe.h"
+#include "recipe/schedule_def.h"
 
 namespace onward::python {
 namespace {
 
 using namespace nb::literals;
 
+bool is_among(const std::vector<SettingUse>& settings, const std::string& name) {
+  return std::ranges::find(settings, name, &SettingUse::name) != settings.end();
+}
+
+std::vector<ParameterGroup> groups_from(const nb::dict& groups) {
+  std::vector<ParameterGroup> result;
+  for (const auto& [pattern, settings] : groups) {
+    ParameterGroup& group = result.emplace_back();
+    group.pattern = text_from(pattern, "the pattern of a group");
+    for (const auto& [key, value] : nb::cast<nb::dict>(settings)) {
+      const std::string name = text_from(key, "the name of a setting");
+      group.settings[name] = number_from(value, name);
+    }
+  }
+  return result;
+}
+
 OptimizerSettings settings_from(const std::string& kind, const std::string& formula,
-                                const nb::dict& numbers) {
+                                const nb::dict& numbers, Recipe& recipe) {
   OptimizerSettings settings = default_settings(kind, formula_of(formula));
   for (const auto& [key, value] : numbers) {
     const std::string name = text_from(key, "the name of a setting");
-    settings.set(name, number_from(value, name));
+    if (is_among(loss_settings(), name)) {
+      recipe.loss_settings[name] = number_from(value, name);
+    } else if (is_among(schedule_settings(), name)) {
+      recipe.schedule_settings[name] = number_from(value, name);
+    } else {
+      settings.set(name, number_from(value, name));
+    }
   }
   return settings;
 }
@@ -31,10 +57,14 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
                  const std::string& optimizer, const std::string& formula,
                  const std::optional<std::string>& model_output, const std::string& loss_reads,
                  const std::string& reduction, std::optional<int64_t> ignore_index,
-                 const std::vector<std::string>& train, const std::vector<std::string>& freeze,
-                 const std::string& batch_norm, const std::string& batch_variance,
-                 std::optional<double> batch_momentum, bool dropout, bool force,
-                 const std::optional<std::string>& output, const nb::kwargs& settings) {
+                 const std::vector<double>& class_weights, int64_t class_axis,
+                 const std::string& schedule, std::optional<double> clip_norm,
+                 std::optional<double> clip_norm_each, std::optional<double> clip_value,
+                 const nb::dict& groups, bool decay_biases, const std::vector<std::string>& train,
+                 const std::vector<std::string>& freeze, const std::string& batch_norm,
+                 const std::string& batch_variance, std::optional<double> batch_momentum,
+                 bool dropout, bool force, const std::optional<std::string>& output,
+                 const nb::kwargs& settings) {
   Recipe recipe;
   if (const auto* graph = std::get_if<PyModel>(&loss)) {
     recipe.loss = kCustomLoss;
@@ -48,7 +78,13 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
   recipe.loss_reads = loss_reads_of(loss_reads);
   recipe.reduction = reduction_of(reduction);
   recipe.ignore_index = ignore_index;
-  recipe.optimizer = settings_from(optimizer, formula, settings);
+  recipe.class_weights = class_weights;
+  recipe.class_axis = class_axis;
+  recipe.schedule = schedule;
+  recipe.clip = {clip_norm, clip_norm_each, clip_value};
+  recipe.groups = groups_from(groups);
+  recipe.decays_biases = decay_biases;
+  recipe.optimizer = settings_from(optimizer, formula, settings, recipe);
   recipe.train = train;
   recipe.freeze = freeze;
   recipe.batch_norm = batch_norm_mode(batch_norm);
@@ -64,6 +100,14 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
 std::string prepare_help() {
   std::vector<std::string_view> settings;
   for (const SettingUse& each : optimizer_settings()) settings.push_back(public_name(each.name));
+  std::vector<std::string> of_losses;
+  for (const SettingUse& each : loss_settings()) {
+    of_losses.push_back(fmt::format("{} ({})", each.name, each.owners));
+  }
+  std::vector<std::string> of_schedules;
+  for (const SettingUse& each : schedule_settings()) {
+    of_schedules.push_back(fmt::format("{} ({})", each.name, each.owners));
+  }
   return fmt::format(
       "Makes an inference model trainable: adds loss, gradients and optimizer.\n\n"
       "loss: {}, or a Model that computes a scalar loss from the model's outputs, by name, and "
@@ -74,14 +118,23 @@ std::string prepare_help() {
       "loss_reads: 'logits' skips a final Softmax or Sigmoid that the loss contains itself; "
       "'output' takes the output as it is.\n"
       "reduction: mean or sum of the per-element losses.\n"
-      "ignore_index: the label that softmax_cross_entropy ignores.\n"
+      "ignore_index: the label that losses of classes ignore.\n"
+      "class_weights: what each class counts in losses of classes.\n"
+      "class_axis: the dimension of the model output that has the classes.\n"
+      "schedule: {}: how the learning rate changes from step to step.\n"
+      "clip_norm, clip_norm_each, clip_value: limits of gradients: of the norm of all, of each "
+      "tensor's, of each element.\n"
+      "groups: settings of the optimizer by patterns of parameters' names.\n"
+      "decay_biases: whether weight_decay applies to biases and scales of normalizations.\n"
       "train, freeze: name patterns (* and ?) that override each tensor's role.\n"
       "batch_norm: 'frozen' uses the running statistics; 'batch' uses those of each batch and "
       "updates the running ones, by a biased or unbiased batch_variance and with weight "
       "batch_momentum for the old ones.\n"
       "force: also prepare models with operators that Onward cannot train.\n"
-      "settings: of the optimizer: {}.",
-      fmt::join(loss_names(), ", "), fmt::join(optimizer_names(), ", "), fmt::join(settings, ", "));
+      "settings: of the optimizer: {}; of the loss: {}; of the schedule: {}.",
+      fmt::join(loss_names(), ", "), fmt::join(optimizer_names(), ", "),
+      fmt::join(schedule_names(), ", "), fmt::join(settings, ", "), fmt::join(of_losses, ", "),
+      fmt::join(of_schedules, ", "));
 }
 
 }  // namespace
@@ -91,7 +144,10 @@ void bind_prepare(nb::module_& module) {
   module.def(
       "prepare", &prepared, "model"_a, nb::kw_only(), "loss"_a, "optimizer"_a = "adam",
       "formula"_a = "torch", "model_output"_a = nb::none(), "loss_reads"_a = "logits",
-      "reduction"_a = "mean", "ignore_index"_a = nb::none(), "train"_a = std::vector<std::string>{},
+      "reduction"_a = "mean", "ignore_index"_a = nb::none(),
+      "class_weights"_a = std::vector<double>{}, "class_axis"_a = 1, "schedule"_a = "constant",
+      "clip_norm"_a = nb::none(), "clip_norm_each"_a = nb::none(), "clip_value"_a = nb::none(),
+      "groups"_a = nb::dict(), "decay_biases"_a = true, "train"_a = std::vector<std::string>{},
       "freeze"_a = std::vector<std::string>{}, "batch_norm"_a = "frozen",
       "batch_variance"_a = "biased", "batch_momentum"_a = nb::none(), "dropout"_a = true,
       "force"_a = false, "output"_a = nb::none(), "settings"_a,
@@ -100,7 +156,11 @@ void bind_prepare(nb::module_& module) {
           "str = 'torch', model_output: str | None = None, loss_reads: str = 'logits', reduction: "
           "str = 'mean', ignore_index: "
           "int | None "
-          "= None, train: collections.abc.Sequence[str] = "
+          "= None, class_weights: collections.abc.Sequence[float] = (), class_axis: int = 1, "
+          "schedule: str = 'constant', clip_norm: float | None = None, clip_norm_each: float | "
+          "None = None, clip_value: float | None = None, groups: collections.abc.Mapping[str, "
+          "collections.abc.Mapping[str, float]] = {}, decay_biases: bool = True, "
+          "train: collections.abc.Sequence[str] = "
           "(), freeze: "
           "collections.abc.Sequence[str] = (), batch_norm: str = 'frozen', batch_variance: str "
           "= 'biased', "

@@ -38,6 +38,11 @@ nb::dict row_of(const LossDef& def) {
   nb::dict row;
   row["name"] = text(def.name);
   row["reads_logits"] = def.reads_logits();
+  nb::dict options;
+  for (const SettingDef& each : def.settings) {
+    if (!each.option.empty()) options[text(each.name)] = text(each.option);
+  }
+  row["options"] = options;
   row["torch"] = nb::make_tuple(text(def.torch.name), text(def.torch.function));
   row["keras"] = nb::make_tuple(text(def.keras.name), text(def.keras.function));
   return row;

@@ -41,6 +41,8 @@ Tensor filled_tensor(double number, DType dtype, const std::vector<int64_t>& dim
   return Tensor::from_bytes(dtype, dims, std::move(bytes));
 }
 
+Expr smaller(Expr a, Expr b) { return a.builder().add("Min", values({a, b}), a.dtype()); }
+
 Algorithm::Algorithm(Model& model, int64_t opset)
     : opset_(opset), names_(model), graph_(std::make_unique<Graph>(model.graph.get())) {}
 
@@ -66,6 +68,20 @@ Value* Algorithm::constant(const std::string& name, double number, DType dtype) 
   }
   if (found->second.number != number) throw Bug("two constants of one name: " + name);
   return found->second.value;
+}
+
+Value* Algorithm::constants(const std::string& name, const std::vector<double>& numbers,
+                            const std::vector<int64_t>& dims, DType dtype) {
+  const auto [found, is_new] = lists_.try_emplace({name, dtype}, nullptr);
+  if (is_new) {
+    auto bytes = std::make_shared<std::string>();
+    for (const double number : numbers) {
+      const Tensor element = scalar_tensor(number, dtype);
+      bytes->append(reinterpret_cast<const char*>(element.bytes().data()), element.bytes().size());
+    }
+    found->second = add_state(name, Tensor::from_bytes(dtype, dims, std::move(bytes)));
+  }
+  return found->second;
 }
 
 void Algorithm::update(Value* target, Value* source) {

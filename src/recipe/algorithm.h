@@ -18,6 +18,8 @@ Tensor scalar_tensor(double number, DType dtype);
 /// A tensor of one number all over.
 Tensor filled_tensor(double number, DType dtype, const std::vector<int64_t>& dims);
 
+Expr smaller(Expr a, Expr b);
+
 /// An algorithm while it is built. Everything gets a name that the model does not have yet.
 class Algorithm {
  public:
@@ -38,6 +40,10 @@ class Algorithm {
   /// than an attribute because attributes are float32. One name means one number.
   Value* constant(const std::string& name, double number, DType dtype);
 
+  /// The same for several numbers.
+  Value* constants(const std::string& name, const std::vector<double>& numbers,
+                   const std::vector<int64_t>& dims, DType dtype);
+
   void add_output(Value* value) { graph_->add_output(value); }
   /// After a step, `target` takes the value of `source`, which gets the name "<target>.new".
   void update(Value* target, Value* source);
@@ -57,6 +63,7 @@ class Algorithm {
     Value* value;
   };
   std::map<std::pair<std::string, DType>, Constant> constants_;
+  std::map<std::pair<std::string, DType>, Value*> lists_;
   std::vector<Binding> updates_;
 };
 

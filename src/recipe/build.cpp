@@ -84,7 +84,7 @@ Built build_training(Model& model, const TrainingPlan& plan) {
   built.loss = write_any_loss(algorithm, model, plan, built.forward);
   algorithm.add_output(built.loss.loss);
   built.gradients = write_gradients(algorithm, model, plan.parameters, built.loss.loss);
-  built.optimizer = write_optimizer(algorithm, plan.recipe.optimizer, built.gradients);
+  built.optimizer = write_optimizer(algorithm, plan.recipe, built.gradients);
   built.info = algorithm.finish();
   return built;
 }

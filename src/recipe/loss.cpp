@@ -34,11 +34,38 @@ Value* find_output(const Model& model, const std::string& name) {
   return *found;
 }
 
-/// The loss has its classes in dimension 1; a Softmax along another one is no part of it.
-bool is_over_classes(const Node& node) {
+/// Where dimensions are counted from the front; nothing where that needs a rank that is not known.
+std::optional<int64_t> from_front(int64_t axis, const Value* value) {
+  if (axis >= 0) return axis;
+  const auto dimensions = rank(value);
+  return dimensions ? std::optional(*dimensions + axis) : std::nullopt;
+}
+
+/// A Softmax along another dimension than that of the classes is no part of the loss.
+bool is_over_classes(const Node& node, int64_t class_axis) {
   if (node.op == "Sigmoid") return true;
   const int64_t axis = node.int_or("axis", -1);
-  return axis == 1 || (axis < 0 && rank(node.input(0)) == 1 - axis);
+  if (axis == class_axis) return true;
+  const auto place = from_front(axis, node.input(0));
+  return place && place == from_front(class_axis, node.input(0));
+}
+
+void check_class_axis(const LossDef& def, const Recipe& recipe, const Value& prediction) {
+  const auto dimensions = rank(&prediction);
+  if (recipe.class_axis == 1) {
+    if (!dimensions || *dimensions >= 2) return;
+    throw Error(fmt::format("{} expects classes in dimension 1, but '{}' is {}", def.name,
+                            prediction.name(), to_string(prediction.type)));
+  }
+  if (!dimensions) {
+    throw Error(fmt::format("class_axis {} needs a prediction whose rank is known, but '{}' is {}",
+                            recipe.class_axis, prediction.name(), to_string(prediction.type)));
+  }
+  const auto place = from_front(recipe.class_axis, &prediction);
+  if (place < 1 || place >= *dimensions) {
+    throw Error(fmt::format("class_axis {} is no dimension of '{}' after the first: it is {}",
+                            recipe.class_axis, prediction.name(), to_string(prediction.type)));
+  }
 }
 
 Value* behind_identities(Value* value) {
@@ -57,11 +84,24 @@ void require_floats(const Value& prediction) {
                   prediction.name(), to_string(prediction.type)));
 }
 
-Type label_type(Label label, const Type& prediction) {
-  if (label == Label::like_prediction) return Type::tensor(prediction.dtype, prediction.shape);
+Type label_type(Label label, const Type& prediction, int64_t class_axis) {
+  if (label != Label::classes) return Type::tensor(prediction.dtype, prediction.shape);
   std::optional<Shape> shape = prediction.shape;
-  if (shape) shape->erase(shape->begin() + 1);  // the classes
+  if (shape) shape->erase(shape->begin() + class_axis);
   return Type::tensor(DType::i64, shape);
+}
+
+/// With the classes in dimension 1, where the formulas have them.
+Expr with_classes_second(Expr x, int64_t class_axis) {
+  const Shape& before = *x.value()->type.shape;
+  std::vector<int64_t> order = {0, class_axis};
+  for (int64_t i = 1; i < static_cast<int64_t>(before.size()); ++i) {
+    if (i != class_axis) order.push_back(i);
+  }
+  Shape shape;
+  for (const int64_t axis : order) shape.push_back(before[static_cast<size_t>(axis)]);
+  return x.builder().add_value("Transpose", {x.value()}, Type::tensor(x.dtype(), shape),
+                               {{"perm", order}});
 }
 
 Expr reduced(Expr each, Reduction reduction) {
@@ -80,25 +120,27 @@ LossInput find_loss_input(const Model& model, const Recipe& recipe) {
   const bool looks_through = recipe.loss_reads == LossReads::logits && node &&
                              node->domain.empty() &&
                              std::ranges::find(def.inside, node->op) != def.inside.end();
-  if (looks_through && is_over_classes(*node)) {
+  if (looks_through && is_over_classes(*node, recipe.class_axis)) {
     input.prediction = node->input(0);
     input.note =
         fmt::format("the loss is computed from the logits '{}', before the {} that computes '{}'",
                     input.prediction->name(), node->op, prediction->name());
   }
-  const auto dimensions = rank(input.prediction);
-  if (def.label == Label::classes && dimensions && *dimensions < 2) {
-    throw Error(fmt::format("{} expects classes in dimension 1, but '{}' is {}", def.name,
-                            input.prediction->name(), to_string(input.prediction->type)));
-  }
+  if (def.has_classes()) check_class_axis(def, recipe, *input.prediction);
   return input;
 }
 
 WrittenLoss write_loss(Algorithm& algorithm, const Recipe& recipe, Value* prediction) {
   const LossDef& def = *find_loss(recipe.loss);
-  Value* label = algorithm.add_input("label", label_type(def.label, prediction->type));
+  const int64_t class_axis =
+      def.has_classes() ? from_front(recipe.class_axis, prediction).value() : 1;
+  Value* label = algorithm.add_input("label", label_type(def.label, prediction->type, class_axis));
   Builder builder = algorithm.builder("loss/");
-  const Expr x = builder.expr(prediction), y = builder.expr(label);
+  Expr x = builder.expr(prediction), y = builder.expr(label);
+  if (class_axis != 1) {
+    x = with_classes_second(x, class_axis);
+    if (def.label == Label::shares) y = with_classes_second(y, class_axis);
+  }
   const LossParts parts{recipe, algorithm};
   Value* result =
       (def.each ? reduced(def.each(parts, x, y), recipe.reduction) : def.whole(parts, x, y))

@@ -21,11 +21,15 @@ struct OptimizerState {
 };
 
 /// Writes one step of the optimizer: nodes, state and updates.
-OptimizerState write_optimizer(Algorithm& algorithm, const OptimizerSettings& settings,
+OptimizerState write_optimizer(Algorithm& algorithm, const Recipe& recipe,
                                std::span<const ParameterGradient> parameters);
+
+/// Whether a step is counted: by the optimizer, one of its groups, or the schedule.
+bool counts_steps(const Recipe& recipe);
 
 /// Throws an Error where a number of the settings can't be meant.
 void check_settings(const OptimizerSettings& settings);
+void check_setting(const SettingDef& setting, double value);
 
 /// What a user should know of the settings: attributes that float32 can't hold.
 std::vector<std::string> optimizer_notes(const OptimizerSettings& settings);

@@ -4,6 +4,7 @@
 // a step, recognition, export and import are all derived from it, so that a new one is one row.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,12 @@ class StepParts;
 /// What a setting may be.
 enum class SettingRange : uint8_t {
   from_zero,  // a number from 0 on
-  fraction,   // at least 0 and less than 1
+  positive,
+  fraction,  // at least 0 and less than 1
   positive_fraction,
   above_one,
+  count,  // a whole number from 0 on
+  steps,  // a whole number from 1 on
   finite,
   on_off,
 };

@@ -52,22 +52,22 @@ constexpr SettingDef kEpsilon = {.name = "epsilon", .preset = 1e-6, .option = "e
 
 }  // namespace
 
-OptimizerState write_standard_node(StepParts& step, std::span<const ParameterGradient> parameters) {
+std::vector<std::vector<Slot>> write_standard_node(StepParts& step,
+                                                   std::span<const ParameterGradient> parameters) {
   refuse_other_types(parameters);
   const OptimizerDef& def = step.settings().def();
-  OptimizerState state = step.state();
 
   // Inputs: R, T, all parameters, all gradients, all slots of one kind after the other.
-  std::vector<Value*> inputs = {state.learning_rate, state.step}, targets;
+  std::vector<Value*> inputs = {step.learning_rate().value(), step.step()}, targets;
   for (const ParameterGradient& each : parameters) targets.push_back(each.parameter);
   inputs.insert(inputs.end(), targets.begin(), targets.end());
   for (const ParameterGradient& each : parameters) inputs.push_back(each.gradient);
-  state.slots.resize(parameters.size());
+  std::vector<std::vector<Slot>> slots(parameters.size());
   for (const SlotDef& each : def.slots) {
     for (size_t i = 0; i < parameters.size(); ++i) {
       ParameterUpdate u(step, parameters[i]);
       Value* slot = u.slot(std::string(each.name)).value();
-      state.slots[i].push_back({std::string(each.name), slot});
+      slots[i].push_back({std::string(each.name), slot});
       inputs.push_back(slot);
       targets.push_back(slot);
     }
@@ -80,7 +80,7 @@ OptimizerState write_standard_node(StepParts& step, std::span<const ParameterGra
   for (Value* target : targets) {
     step.algorithm().update(target, node->add_output(target->name() + ".next", target->type));
   }
-  return state;
+  return slots;
 }
 
 // Attributes are written in this order, and weight_decay comes last.

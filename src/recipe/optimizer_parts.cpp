@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "onward/error.h"
+#include "recipe/schedule_def.h"
 
 namespace onward {
 
@@ -14,20 +15,48 @@ Expr Rounded::to(DType dtype) {
   return rounded_.emplace(dtype, cast(number_, dtype)).first->second;
 }
 
-StepParts::StepParts(Algorithm& algorithm, const OptimizerSettings& settings, DType dtype)
+StepRates::StepRates(Algorithm& algorithm, const Recipe& recipe, DType dtype)
     : algorithm_(algorithm),
-      settings_(settings),
       builder_(algorithm.builder("optimizer/")),
-      learning_rate_(
-          algorithm.add_state("learning_rate", scalar_tensor(settings["learning_rate"], dtype))) {
-  algorithm.update(learning_rate_, builder_.add("Identity", {learning_rate_}, dtype).value());
+      dtype_(dtype),
+      state_(add_state("learning_rate", recipe.optimizer["learning_rate"])),
+      learning_rate_(state_) {
+  if (!counts_steps(recipe)) return;
+  const std::string_view counter = recipe.optimizer.def().counter;
+  step_ = algorithm_.add_state(counter.empty() ? "step" : std::string(counter),
+                               Tensor::scalar<int64_t>(0));
+  const Expr one = builder_.expr(algorithm_.constant("one", 1, DType::i64));
+  next_step_ = (builder_.expr(step_) + one).value();
+  algorithm_.update(step_, next_step_);
+  if (!has_schedule(recipe)) return;
+  factor_ = schedule_factor(recipe, algorithm_, builder_, builder_.expr(step_));
+  learning_rate_ = scheduled(state_);
 }
 
-void StepParts::count(const std::string& name) {
-  step_ = algorithm_.add_state(name, Tensor::scalar<int64_t>(0));
-  next_step_ = (builder_.expr(step_) + number("one", 1, DType::i64)).value();
-  algorithm_.update(step_, next_step_);
+Value* StepRates::add_state(const std::string& name, double first) {
+  Value* state = algorithm_.add_state(name, scalar_tensor(first, dtype_));
+  algorithm_.update(state, builder_.add("Identity", {state}, dtype_).value());
+  return state;
 }
+
+Value* StepRates::scheduled(Value* rate) {
+  if (!factor_) return rate;
+  const Expr now = cast(builder_.expr(rate), DType::f64) * *factor_;
+  return cast(now, dtype_).value();
+}
+
+Value* StepRates::rate(const std::string& name, double first) {
+  return scheduled(add_state(name, first));
+}
+
+StepParts::StepParts(Algorithm& algorithm, const OptimizerSettings& settings, StepRates& rates,
+                     Value* rate, std::string suffix)
+    : algorithm_(algorithm),
+      settings_(settings),
+      rates_(rates),
+      builder_(algorithm.builder("optimizer/")),
+      rate_(rate),
+      suffix_(std::move(suffix)) {}
 
 ParameterUpdate::ParameterUpdate(StepParts& parts, const ParameterGradient& each)
     : parts_(parts),

@@ -19,8 +19,6 @@ inline Expr lerp(ParameterUpdate& u, Expr from, Expr to, const std::string& sett
   return to - (to - from) * u.number("lerp_" + setting, 1 - weight);
 }
 
-inline Expr smaller(Expr a, Expr b) { return a.builder().add("Min", values({a, b}), a.dtype()); }
-
 /// setting average + (1 - setting) x^2
 inline Expr square_average(ParameterUpdate& u, Expr average, Expr x, const std::string& setting) {
   return u.number(setting) * average +

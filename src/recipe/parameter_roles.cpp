@@ -129,7 +129,10 @@ class RoleFinder {
   RoleOfTensor result() const {
     // Whatever else reads it, a tensor that is a weight somewhere is trained (tied embeddings).
     for (const auto* found : {&parameter_, &statistic_, &other_}) {
-      if (*found) return **found;
+      if (!*found) continue;
+      RoleOfTensor role = **found;
+      role.is_bias_or_scale = found == &parameter_ && !is_weight_;
+      return role;
     }
     return {TensorRole::other, "unused"};
   }
@@ -140,6 +143,7 @@ class RoleFinder {
     const InputRole role = input_role(node, input);
     if (const TensorRole of_tensor = tensor_role(role); of_tensor != TensorRole::other) {
       auto& found = of_tensor == TensorRole::parameter ? parameter_ : statistic_;
+      is_weight_ = is_weight_ || (role != InputRole::bias && role != InputRole::scale);
       if (!found) {
         found = {of_tensor,
                  fmt::format("{} of {} '{}'{}", name(role), node.op, node.label(), through)};
@@ -157,6 +161,7 @@ class RoleFinder {
   }
 
   std::optional<RoleOfTensor> parameter_, statistic_, other_;
+  bool is_weight_ = false;
 };
 
 }  // namespace

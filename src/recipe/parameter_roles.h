@@ -14,6 +14,8 @@ enum class TensorRole : uint8_t {
 struct RoleOfTensor {
   TensorRole role;
   std::string reason;  // "weight of Conv 'conv1'"
+  /// A parameter that is a bias, or a normalization's scale, wherever it is read.
+  bool is_bias_or_scale = false;
 };
 
 /// Decides by the operators that read the value, also through nodes that only move its elements

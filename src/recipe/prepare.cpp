@@ -7,11 +7,13 @@
 #include "onward/error.h"
 #include "opset/lift.h"
 #include "recipe/build.h"
+#include "recipe/gradient_clipping.h"
 #include "recipe/inference_part.h"
 #include "recipe/initializers.h"
 #include "recipe/loss_def.h"
 #include "recipe/parameters.h"
 #include "recipe/recipe_json.h"
+#include "recipe/schedule_def.h"
 #include "recipe/training_forward.h"
 #include "recipe/training_gaps.h"
 
@@ -90,13 +92,15 @@ void require_scalar(const Value& loss) {
 void refuse_idle_settings(const Model& model, const TrainingPlan& plan) {
   const Recipe& recipe = plan.recipe;
   const LossDef* loss = find_loss(recipe.loss);
-  if (recipe.ignore_index && !(loss && loss->ignores_labels)) {
-    std::vector<std::string_view> owners;
-    for (const LossDef& each : losses()) {
-      if (each.ignores_labels) owners.push_back(each.name);
-    }
-    throw Error(fmt::format("ignore_index applies to {} only, not to {}", fmt::join(owners, ", "),
-                            recipe.loss));
+  check_loss_settings(recipe);
+  const OptimizerDef& optimizer = recipe.optimizer.def();
+  const bool starts_slots = std::ranges::find(optimizer.slots, "learning_rate",
+                                              &SlotDef::starts_with) != optimizer.slots.end();
+  if (starts_slots && has_schedule(recipe)) {
+    throw Error(
+        fmt::format("a schedule has no effect on {}, whose learning rate is that of the "
+                    "first step only",
+                    optimizer.name));
   }
   if (!loss && recipe.reduction != Reduction::mean) {
     throw Error("reduction does not apply to a custom loss: reduce in its graph");
@@ -140,6 +144,8 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
     throw Error("a loss graph is given, but the loss is not custom, or the reverse");
   }
   check_settings(recipe.optimizer);
+  check_schedule(recipe);
+  check_clipping(recipe.clip);
   Prepared prepared;
   refuse_invalid(model, "model");
   std::optional<Model> loss;

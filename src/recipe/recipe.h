@@ -3,6 +3,7 @@
 // Makes an inference model trainable: decides which initializers are parameters, and writes loss,
 // gradients and optimizer as a training info of the standard. docs/recipes.md has the formulas.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,24 @@ enum class BatchNormMode : uint8_t { frozen, batch };
 /// The variance that goes into the running one: over n (the standard, Keras) or n - 1 (PyTorch).
 enum class BatchVariance : uint8_t { biased, unbiased };
 
+/// Parameters with settings of their own.
+struct ParameterGroup {
+  std::string pattern;  // of their names, as in Recipe::train
+  /// The optimizer's settings that differ, by either name; all others are the recipe's.
+  std::map<std::string, double, std::less<>> settings = {};
+
+  friend bool operator==(const ParameterGroup&, const ParameterGroup&) = default;
+};
+
+/// What is done with gradients before the optimizer sees them; one of these at most.
+struct Clipping {
+  std::optional<double> norm = {};       // of all of them together, as of one vector
+  std::optional<double> norm_each = {};  // of each tensor
+  std::optional<double> value = {};      // of each element
+
+  friend bool operator==(const Clipping&, const Clipping&) = default;
+};
+
 /// What a user says about a training, and all that `prepare` needs beside the model.
 struct Recipe {
   std::string loss = "softmax_cross_entropy";
@@ -43,9 +62,24 @@ struct Recipe {
   std::string output = {};
   LossReads loss_reads = LossReads::logits;
   Reduction reduction = Reduction::mean;
+  /// Numbers of the loss's row that are not as they are there, by name.
+  std::map<std::string, double, std::less<>> loss_settings = {};
   /// Labels of this number count for nothing, in losses of classes.
   std::optional<int64_t> ignore_index = {};
+  /// In losses of classes: what each counts; empty where all count alike.
+  std::vector<double> class_weights = {};
+  /// The prediction's dimension that has the classes; from the last one backwards, if negative.
+  int64_t class_axis = 1;
   OptimizerSettings optimizer = {};
+  /// The first whose pattern matches counts.
+  std::vector<ParameterGroup> groups = {};
+  /// Whether biases, and scales of normalizations, lose weight as other parameters do.
+  bool decays_biases = true;
+  /// How the learning rate changes, by a name of the table of schedules (schedule_def.h), and its
+  /// numbers that are not as they are there.
+  std::string schedule = "constant";
+  std::map<std::string, double, std::less<>> schedule_settings = {};
+  Clipping clip = {};
   /// Patterns (* and ?) of the names of tensors to train, or to keep, whatever their roles say;
   /// one that both match is trained.
   std::vector<std::string> train = {}, freeze = {};

@@ -7,6 +7,7 @@
 #include "onward/error.h"
 #include "recipe/loss_def.h"
 #include "recipe/optimizer_def.h"
+#include "recipe/schedule_def.h"
 
 namespace onward {
 namespace {
@@ -26,6 +27,14 @@ constexpr AlwaysWritten kAlwaysWritten[] = {
     {"dampening", 0},     {"beta1", 0.9},      {"beta2", 0.999},
     {"epsilon", 0},       {"rate_decay", 0},   {"initial_accumulator", 0},
 };
+
+struct ClippingName {
+  const char* name;
+  std::optional<double> Clipping::* bound;
+};
+constexpr ClippingName kClipping[] = {{"clip_norm", &Clipping::norm},
+                                      {"clip_norm_each", &Clipping::norm_each},
+                                      {"clip_value", &Clipping::value}};
 
 Json optimizer_json(const OptimizerSettings& settings) {
   Json json = {{"kind", settings.name()}, {"formula", to_string(settings.formula())}};
@@ -68,6 +77,18 @@ std::string to_json(const RecipeHint& hint) {
   json["dropout"] = recipe.dropout;
   // Earlier builds know nothing else than means.
   if (recipe.reduction != Reduction::mean) json["reduction"] = to_string(recipe.reduction);
+  if (!recipe.loss_settings.empty()) json["loss_settings"] = recipe.loss_settings;
+  if (!recipe.class_weights.empty()) json["class_weights"] = recipe.class_weights;
+  if (recipe.class_axis != 1) json["class_axis"] = recipe.class_axis;
+  for (const ParameterGroup& each : recipe.groups) {
+    json["groups"].push_back({{"pattern", each.pattern}, {"settings", each.settings}});
+  }
+  if (!recipe.decays_biases) json["decays_biases"] = false;
+  if (recipe.schedule != "constant") json["schedule"] = recipe.schedule;
+  if (!recipe.schedule_settings.empty()) json["schedule_settings"] = recipe.schedule_settings;
+  for (const auto& [name, bound] : kClipping) {
+    if (recipe.clip.*bound) json[name] = *(recipe.clip.*bound);
+  }
   return json.dump();
 }
 
@@ -96,6 +117,21 @@ RecipeHint hint_from_json(const std::string& text) {
     }
     recipe.dropout = json.at("dropout").get<bool>();
     recipe.reduction = reduction_of(json.value("reduction", "mean"));
+    recipe.loss_settings = json.value("loss_settings", recipe.loss_settings);
+    recipe.class_weights = json.value("class_weights", recipe.class_weights);
+    recipe.class_axis = json.value("class_axis", recipe.class_axis);
+    for (const Json& each : json.value("groups", Json::array())) {
+      ParameterGroup& group = recipe.groups.emplace_back();
+      group.pattern = each.at("pattern").get<std::string>();
+      group.settings = each.at("settings").get<decltype(group.settings)>();
+    }
+    recipe.decays_biases = json.value("decays_biases", true);
+    recipe.schedule = json.value("schedule", recipe.schedule);
+    find_schedule(recipe.schedule);
+    recipe.schedule_settings = json.value("schedule_settings", recipe.schedule_settings);
+    for (const auto& [name, bound] : kClipping) {
+      if (json.contains(name)) recipe.clip.*bound = json.at(name).get<double>();
+    }
     return hint;
   } catch (const nlohmann::json::exception& error) {
     throw Error(fmt::format("no recipe: {}", error.what()));

@@ -269,6 +269,15 @@ OPTIMIZERS = {
 }
 
 
+# What the frameworks have no class for, or not with these settings.
+MORE_LOSSES = [
+    ("softmax_cross_entropy", ["--label-smoothing", "0.1", "--class-weights", "1,2,3"]),
+    ("categorical_cross_entropy", ["--label-smoothing", "0.1"]), ("huber", []), ("huber", ["--delta", "0.3"]),
+    ("smooth_l1", []), ("bce", []), ("bce_with_logits", ["--pos-weight", "2", "--focal-gamma", "2", "--focal-alpha", "0.25"]),
+    ("kl_divergence", []), ("poisson", ["--log-input", "0"]), ("squared_hinge", []), ("cosine_similarity", []),
+]
+
+
 def made_up(network, loss, random):
     """An image, or the numbers of rows, with its label."""
     if network == TABLE:

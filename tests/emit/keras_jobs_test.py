@@ -9,7 +9,7 @@ from keras import ops
 from safetensors.numpy import save_file
 
 from emitted import module_of, onward
-from jobs import (CONTROL_FLOW, GRU, LSTM, ONE_BIAS, OPEN_LOOPS, OPTIMIZERS, TABLE, TWO_BIASES, assert_same_state, prepared, relay,
+from jobs import (CONTROL_FLOW, GRU, LSTM, MORE_LOSSES, ONE_BIAS, OPEN_LOOPS, OPTIMIZERS, TABLE, TWO_BIASES, assert_same_state, prepared, relay,
                   steps_of, taken_back_exactly)
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
@@ -133,6 +133,11 @@ def test_batch_norm(tmp_path, variance):
 @pytest.mark.parametrize("loss", ["mse", "l1", "bce_with_logits"])
 def test_losses(tmp_path, loss, reduction):
     check(tmp_path, ["--optimizer", "adam", "--reduction", reduction], loss=loss)
+
+
+@pytest.mark.parametrize("loss, options", MORE_LOSSES)
+def test_losses_that_are_written_out(tmp_path, loss, options):
+    check(tmp_path, ["--optimizer", "adam", *options], loss=loss)
 
 
 def test_frozen_parts(tmp_path):

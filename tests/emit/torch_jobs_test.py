@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from emitted import module_of
-from jobs import CONTROL_FLOW, GRU, LSTM, ONE_BIAS, OPEN_LOOPS, OPTIMIZERS, TABLE, assert_same_state, relay, taken_back_exactly
+from jobs import (CONTROL_FLOW, GRU, LSTM, MORE_LOSSES, ONE_BIAS, OPEN_LOOPS, OPTIMIZERS, TABLE, assert_same_state, relay,
+                  taken_back_exactly)
 
 TOLERANCE = {"double": 1e-8, "float": 1e-3}
 
@@ -55,6 +56,11 @@ def test_batch_norm(tmp_path, variance):
 @pytest.mark.parametrize("loss", ["mse", "l1", "bce_with_logits"])
 def test_losses(tmp_path, loss, reduction):
     check(tmp_path, ["--optimizer", "adam", "--reduction", reduction], loss=loss)
+
+
+@pytest.mark.parametrize("loss, options", MORE_LOSSES)
+def test_losses_that_are_written_out(tmp_path, loss, options):
+    check(tmp_path, ["--optimizer", "adam", *options], loss=loss)
 
 
 def test_rows_that_are_read_several_times(tmp_path):

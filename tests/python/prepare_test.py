@@ -57,7 +57,7 @@ def test_a_loss_of_one_s_own(mlp):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"loss": "hinge"}, "hinge"),
+    ({"loss": "dice"}, "dice"),
     ({"loss": "mse", "optimizer": "lbfgs"}, "lbfgs"),
     ({"loss": "mse", "lrr": 0.1}, "unknown optimizer setting 'lrr': did you mean 'lr'?"),
     ({"loss": "mse", "train": ["nobody"]}, "nobody"),
@@ -133,7 +133,7 @@ def test_numbers_of_other_optimizers_are_refused_by_name(mlp, optimizer, formula
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"loss": "mse", "ignore_index": 1}, "ignore_index applies to softmax_cross_entropy only"),
+    ({"loss": "mse", "ignore_index": 1}, "ignore_index applies to softmax_cross_entropy, nll only"),
     ({"loss": "softmax_cross_entropy", "batch_momentum": 0.9}, "batch_momentum has no effect"),
     ({"loss": "softmax_cross_entropy", "batch_norm": "batch", "batch_momentum": 0.9}, "the loss depends on no BatchNormalization"),
     ({"loss": "softmax_cross_entropy", "batch_variance": "unbiased"}, "unbiased batch_variance has no effect"),
@@ -141,6 +141,23 @@ def test_numbers_of_other_optimizers_are_refused_by_name(mlp, optimizer, formula
 def test_settings_that_would_change_nothing_are_refused_by_name(mlp, options, message):
     with pytest.raises(onward.Error, match=message):
         onward.prepare(mlp, **options)
+
+
+def test_schedule_clipping_and_groups(mlp):
+    """What the command line has as options; tests/recipe compares the steps with the frameworks'."""
+    model = onward.prepare(mlp, loss="softmax_cross_entropy", label_smoothing=0.1, class_weights=[1, 2, 3], optimizer="adamw",
+                           lr=0.02, schedule="cosine", schedule_steps=30, warmup_steps=2, clip_norm=1.0,
+                           groups={"w2": {"lr": 0.05, "beta1": 0.8}}, decay_biases=False)
+    learned = losses(model)
+    assert learned[0] == learned[1]  # the rate of the first step is 0
+    assert learned[-1] < learned[0]
+    assert float(model.state["learning_rate.1"]) == 0.05
+    assert int(model.state["schedule_steps"]) == 30
+    trainer = onward.Trainer(model)
+    trainer.set_state({"schedule_steps": np.array(20)})
+    assert int(trainer.state()["schedule_steps"]) == 20
+    with pytest.raises(onward.Error, match="clip_norm and clip_value exclude each other"):
+        onward.prepare(mlp, loss="mse", clip_norm=1.0, clip_value=1.0)
 
 
 @pytest.mark.parametrize("formula", ["torch", "onnx"])

@@ -23,7 +23,26 @@ LOSSES = {
     "squares": (nn.MSELoss(), NUMBERS),
     "squares, sum": (nn.MSELoss(reduction="sum"), NUMBERS),
     "absolute": (nn.L1Loss(), NUMBERS),
+    "cross entropy, smoothed": (nn.CrossEntropyLoss(label_smoothing=0.2), CLASSES),
+    "cross entropy, smoothed, weights, sum": (nn.CrossEntropyLoss(
+        weight=torch.tensor([0.5, 1.5, 2.0], dtype=torch.float64), label_smoothing=0.2, reduction="sum"), CLASSES),
+    "cross entropy, smoothed, weights": (nn.CrossEntropyLoss(
+        weight=torch.tensor([0.5, 1.5, 2.0], dtype=torch.float64), label_smoothing=0.2), CLASSES),
+    "likelihood, weights": (nn.NLLLoss(weight=torch.tensor([0.5, 1.5, 2.0], dtype=torch.float64)), CLASSES),
+    "binary, weight": (nn.BCEWithLogitsLoss(pos_weight=torch.tensor(2.5, dtype=torch.float64)), NUMBERS),
+    "smooth absolute": (nn.SmoothL1Loss(), NUMBERS),
+    "smooth absolute, beta": (nn.SmoothL1Loss(beta=0.3, reduction="sum"), NUMBERS),
+    "Huber": (nn.HuberLoss(), NUMBERS),
+    "Huber, delta": (nn.HuberLoss(delta=0.3), NUMBERS),
+    "divergence": (nn.KLDivLoss(reduction="sum"), NUMBERS),
+    "divergence, zeros": (nn.KLDivLoss(), NUMBERS.round()),
+    "divergence of logarithms": (nn.KLDivLoss(log_target=True), NUMBERS),
+    "Poisson": (nn.PoissonNLLLoss(), NUMBERS),
+    "Poisson of rates": (nn.PoissonNLLLoss(log_input=False, eps=1e-4), NUMBERS),
 }
+# Of probabilities alone.
+PROBABILITIES = {"binary of probabilities": (nn.BCELoss(), NUMBERS),
+                 "binary of probabilities, sum": (nn.BCELoss(reduction="sum"), NUMBERS.round())}
 FUNCTIONS = {
     "softmax": lambda x: x.softmax(1),
     "softmax of another axis": lambda x: x.softmax(0),
@@ -71,19 +90,21 @@ def assert_same_loss(model, loss, label, x=X):
     assert np.allclose(trainer.step(batch)["loss"], value.item(), rtol=1e-12, atol=0)
 
 
-CASES = [*((loss, function, "clone") for loss in LOSSES for function in FUNCTIONS if "squares" not in loss),
+CASES = [*((loss, function, "clone") for loss in LOSSES for function in FUNCTIONS
+           if "squares" not in loss and (loss, function) != ("Poisson of rates", "log softmax")),  # rates below 0
          *(("cross entropy", "softmax", afterwards) for afterwards in AFTERWARDS),
          *(("binary", "sigmoid", afterwards) for afterwards in AFTERWARDS),
          ("squares", "sigmoid", "clone"), ("squares, sum", "softmax", "Identity"),
+         *((loss, function, "nothing") for loss in PROBABILITIES for function in ("softmax", "sigmoid")),
          ("likelihood", "log softmax", "nothing"), ("cross entropy", "log softmax", "nothing")]
 
 
 @pytest.mark.parametrize("loss, function, afterwards", CASES)
 def test_a_loss_reads_the_output(loss, function, afterwards):
-    assert_same_loss(Model(FUNCTIONS[function], AFTERWARDS[afterwards]), *LOSSES[loss])
+    assert_same_loss(Model(FUNCTIONS[function], AFTERWARDS[afterwards]), *(LOSSES | PROBABILITIES)[loss])
 
 
-@pytest.mark.parametrize("loss", ["cross entropy", "cross entropy, sum", "cross entropy, weights", "likelihood"])
+@pytest.mark.parametrize("loss", [each for each in LOSSES if each.startswith(("cross entropy", "likelihood"))])
 def test_labels_of_minus_100_are_ignored(loss):
     label = torch.tensor([2, -100, 1, -100, 0])
     assert_same_loss(Model(lambda x: x, lambda x: x), LOSSES[loss][0], label)

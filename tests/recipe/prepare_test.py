@@ -112,7 +112,11 @@ def test_loss_from_a_file(model, tmp_path):
 
 
 REFUSALS = {
-    "unknown loss": (["--loss", "hinge"], "unknown loss 'hinge'"),
+    "a group without settings": (["--loss", "mse", "--group", "head.*"],
+                                 "--group expects PATTERN:SETTING=NUMBER, such as 'head.*:lr=0.1,weight_decay=0', not 'head.*'"),
+    "a group's setting without a number": (["--loss", "mse", "--group", "head.*:lr"], "--group expects PATTERN"),
+    "class weights that are no numbers": (["--loss", "mse", "--class-weights", "1;2"], "--class-weights expects numbers"),
+    "unknown loss": (["--loss", "dice"], "unknown loss 'dice'"),
     "loss file is missing": (["--loss", "nowhere.onnx"], "nowhere.onnx"),
     "loss needs a file": (["--loss", "custom"], "a custom loss is an ONNX model"),
     "unknown output": (["--loss", "mse", "--model-output", "scores"],

@@ -81,13 +81,106 @@ const Refusal kRefusals[] = {
        r.loss = "mse";
        r.ignore_index = 1;
      },
-     "ignore_index applies to softmax_cross_entropy only, not to mse"},
+     "ignore_index applies to softmax_cross_entropy, nll only, not to mse"},
     {"ignored_label_of_bce", kLinear,
      [](Recipe& r) {
        r.loss = "bce_with_logits";
        r.ignore_index = -100;
      },
-     "ignore_index applies to softmax_cross_entropy only, not to bce_with_logits"},
+     "ignore_index applies to softmax_cross_entropy, nll only, not to bce_with_logits"},
+    {"smoothed_mse", kLinear,
+     [](Recipe& r) {
+       r.loss = "mse";
+       r.loss_settings["label_smoothing"] = 0.1;
+     },
+     "label_smoothing applies to softmax_cross_entropy, categorical_cross_entropy only, not to "
+     "mse"},
+    {"unknown_loss_setting", kLinear, [](Recipe& r) { r.loss_settings["delt"] = 0.1; },
+     "unknown loss setting 'delt': did you mean 'delta'?"},
+    {"delta_of_zero", kLinear,
+     [](Recipe& r) {
+       r.loss = "huber";
+       r.loss_settings["delta"] = 0;
+     },
+     "delta must be a finite number above 0, not 0"},
+    {"class_weights_of_mse", kLinear,
+     [](Recipe& r) {
+       r.loss = "mse";
+       r.class_weights = {1, 2};
+     },
+     "class_weights applies to softmax_cross_entropy, categorical_cross_entropy, nll only"},
+    {"class_axis_of_mse", kLinear,
+     [](Recipe& r) {
+       r.loss = "mse";
+       r.class_axis = -1;
+     },
+     "class_axis applies to softmax_cross_entropy, categorical_cross_entropy, nll only"},
+    {"negative_class_weight", kConvolutional, [](Recipe& r) { r.class_weights = {1, -2, 1}; },
+     "class_weights must be finite numbers of at least 0, not -2"},
+    {"smoothed_class_of_no_weight", kConvolutional,
+     [](Recipe& r) {
+       r.class_weights = {1, 0, 1};
+       r.loss_settings["label_smoothing"] = 0.1;
+     },
+     "class_weights must be above 0 with label_smoothing, which counts all classes"},
+    {"other_number_of_class_weights", kConvolutional, [](Recipe& r) { r.class_weights = {1, 2}; },
+     "2"},
+    {"class_axis_of_the_batch", kConvolutional, [](Recipe& r) { r.class_axis = -2; },
+     "class_axis -2 is no dimension of 'logits' after the first: it is f64[N,3]"},
+    {"class_axis_behind_the_last", kConvolutional, [](Recipe& r) { r.class_axis = 2; },
+     "class_axis 2 is no dimension of 'logits' after the first: it is f64[N,3]"},
+    {"unknown_schedule", kConvolutional, [](Recipe& r) { r.schedule = "cosin"; },
+     "unknown schedule 'cosin': did you mean 'cosine'?"},
+    {"schedule_without_steps", kConvolutional, [](Recipe& r) { r.schedule = "cosine"; },
+     "schedule_steps must be a whole number of at least 1, not 0"},
+    {"setting_of_another_schedule", kConvolutional,
+     [](Recipe& r) {
+       r.schedule = "exponential";
+       r.schedule_settings["schedule_peak"] = 0.5;
+     },
+     "schedule_peak applies to the schedules one_cycle only, not to exponential"},
+    {"schedule_of_rprop", kConvolutional,
+     [](Recipe& r) {
+       r.optimizer = default_settings("rprop", Formula::torch);
+       r.schedule = "exponential";
+     },
+     "a schedule has no effect on rprop, whose learning rate is that of the first step only"},
+    {"half_a_step", kConvolutional, [](Recipe& r) { r.schedule_settings["warmup_steps"] = 1.5; },
+     "warmup_steps must be a whole number of at least 0, not 1.5"},
+    {"idle_warmup_start", kConvolutional,
+     [](Recipe& r) { r.schedule_settings["warmup_start"] = 0.5; },
+     "warmup_start has no effect without warmup_steps"},
+    {"clipped_twice", kConvolutional,
+     [](Recipe& r) {
+       r.clip.norm = 1;
+       r.clip.value = 1;
+     },
+     "clip_norm and clip_value exclude each other: give one of them"},
+    {"clipped_to_nothing", kConvolutional, [](Recipe& r) { r.clip.norm_each = 0; },
+     "clip_norm_each must be a finite number above 0, not 0"},
+    {"group_of_nobody", kConvolutional,
+     [](Recipe& r) {
+       r.groups = {{.pattern = "*", .settings = {{"lr", 1}}},
+                   {.pattern = "fc*", .settings = {{"lr", 2}}}};
+     },
+     "the group 'fc*' has no parameter that is trained and in no group before it"},
+    {"group_without_settings", kConvolutional,
+     [](Recipe& r) { r.groups = {{.pattern = "*", .settings = {}}}; },
+     "the group '*' has no settings: give it some, such as lr=0.1"},
+    {"rate_of_a_group", kConvolutional,
+     [](Recipe& r) { r.groups = {{.pattern = "*", .settings = {{"lr", -1}}}}; },
+     "lr must be a finite number of at least 0, not -1"},
+    {"setting_of_a_group", kConvolutional,
+     [](Recipe& r) { r.groups = {{.pattern = "*", .settings = {{"momentum", 0.5}}}}; },
+     "adam (torch formula) has no setting momentum: it has lr, "},
+    {"no_decay_at_all", kConvolutional, [](Recipe& r) { r.decays_biases = false; },
+     "no weight decay of biases and normalizations would be left out"},
+    {"steps_of_rprop", kConvolutional,
+     [](Recipe& r) {
+       r.optimizer = default_settings("rprop", Formula::torch);
+       r.optimizer.set("eta_plus", 1);
+     },
+     "eta_plus must be a finite number above 1, not 1"},
     {"output_of_a_custom_loss", kTwoOutputs,
      [](Recipe& r) {
        custom(r,
@@ -259,10 +352,11 @@ TEST(RefusalTest, NamesAreListed) {
     return "";
   };
   EXPECT_EQ(message([] { find_loss("l3"); }),
-            "unknown loss 'l3': did you mean 'l1'? Available: softmax_cross_entropy, mse, l1, "
-            "bce_with_logits");
-  EXPECT_EQ(message([] { find_loss("hinge"); }),
-            "unknown loss 'hinge': choose from softmax_cross_entropy, mse, l1, bce_with_logits");
+            "unknown loss 'l3': did you mean 'l1'? Available: softmax_cross_entropy, "
+            "categorical_cross_entropy, nll, mse, l1, smooth_l1, huber, bce_with_logits, bce, "
+            "kl_divergence, poisson, hinge, squared_hinge, cosine_similarity");
+  EXPECT_EQ(message([] { find_loss("dice"); }).substr(0, 63),
+            "unknown loss 'dice': choose from softmax_cross_entropy, categor");
   EXPECT_EQ(message([] { default_settings("Adam", Formula::torch); }),
             "unknown optimizer 'Adam': did you mean 'adam'? Available: sgd, momentum, nesterov, "
             "adam, adamw, adamax, radam, adagrad, rmsprop, adadelta, rprop, lion");

@@ -51,6 +51,13 @@ bool class_reads(const LossDef& loss, const Value* prediction) {
   return !loss.reads_logits() || !looks_through(prediction);
 }
 
+/// Whether Keras has the loss. Its sum is that of means over the last dimension, and it counts
+/// other labels.
+bool is_plain(const Job& job) {
+  return job.has_plain_loss && !job.loss->keras.name.empty() && job.reduction == Reduction::mean &&
+         !job.ignore_index;
+}
+
 bool is_reshape(const Value* value, const Value* of, const std::vector<int64_t>& to) {
   const Node* node = value ? value->producer() : nullptr;
   const Tensor* shape = node && node->op == "Reshape" ? node->input(1)->tensor() : nullptr;
@@ -90,9 +97,7 @@ std::string nll_loss(const Call& c) {
 }
 
 bool looks_through(const Job& job) {
-  // Keras's sum is that of means over the last dimension, and it counts other labels.
-  const bool plain = job.loss && job.reduction == Reduction::mean && !job.ignore_index;
-  if (!plain || !job.loss->reads_logits() || job.predictions.size() != 1) return false;
+  if (!is_plain(job) || !job.loss->reads_logits() || job.predictions.size() != 1) return false;
   const Value* read = job.predictions[0];
   const auto outputs = read->graph().outputs();
   const Node* last = outputs.size() == 1 ? outputs[0]->producer() : nullptr;
@@ -119,8 +124,7 @@ LossText loss(const Job& job, SourceContext& context) {
     return {{}, "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"};
   }
   if (looks_through(job)) return {{}, fmt::format("keras.losses.{}()", job.loss->keras.name)};
-  const bool plain = job.loss && job.reduction == Reduction::mean && !job.ignore_index;
-  if (!plain || !class_reads(*job.loss, job.predictions[0])) return written(job, context);
+  if (!is_plain(job) || !class_reads(*job.loss, job.predictions[0])) return written(job, context);
   return {{}, fmt::format("keras.losses.{}({})", job.loss->keras.name, job.loss->keras.arguments)};
 }
 

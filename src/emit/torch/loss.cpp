@@ -43,7 +43,7 @@ std::string nll_loss(const Call& c) {
 }
 
 LossText loss(const Job& job, SourceContext& context) {
-  if (!job.loss) return written(job, context);
+  if (!job.has_plain_loss || job.loss->torch.name.empty()) return written(job, context);
   std::vector<std::string> arguments;
   if (job.ignore_index.value_or(kUsuallyIgnored) != kUsuallyIgnored) {
     arguments.push_back(fmt::format("ignore_index={}", *job.ignore_index));
