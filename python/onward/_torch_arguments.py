@@ -10,8 +10,8 @@ import onward
 from onward import _core
 
 WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
-LOSS_FUNCTIONS = {nn.functional.nll_loss: "NLLLoss"} | {
-    getattr(nn.functional, function): kind for kind, function in (row["torch"] for row in _core._loss_table())}
+LOSS_FUNCTIONS = {
+    getattr(nn.functional, function): kind for kind, function in (row["torch"] for row in _core._loss_table()) if kind}
 USAGE = "export(module, torch.nn.CrossEntropyLoss(), optimizer, (images,))"
 
 

@@ -238,9 +238,9 @@ OPTIMIZERS = {
     ("adamw", "torch"): ["--beta1", "0.8", "--beta2", "0.99", "--epsilon", "1e-3", "--weight-decay", "0.05"],
     # Their steps go by signs, which a bias before a normalization has none of: its gradient is rounding errors.
     ("rprop", "torch"): ["--eta-minus", "0.4", "--eta-plus", "1.3", "--min-step", "0.001", "--max-step", "0.03", "--freeze",
-                         "features.0.bias"],
+                         "features.0.*"],
     ("lion", "keras"): ["--beta1", "0.8125", "--beta2", "0.9921875", "--weight-decay", "0.0078125", "--freeze",
-                        "features.0.bias"],
+                        "features.0.*"],
     ("adamax", "torch"): ["--beta1", "0.8", "--beta2", "0.9", "--epsilon", "1e-3", "--weight-decay", "0.01"],
     ("radam", "torch"): ["--beta1", "0.8", "--beta2", "0.9", "--epsilon", "1e-3", "--weight-decay", "0.01",
                          "--decoupled-weight-decay", "1"],

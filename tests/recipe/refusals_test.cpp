@@ -124,7 +124,8 @@ const Refusal kRefusals[] = {
      },
      "class_weights must be above 0 with label_smoothing, which counts all classes"},
     {"other_number_of_class_weights", kConvolutional, [](Recipe& r) { r.class_weights = {1, 2}; },
-     "2"},
+     "training info 0, algorithm, node 'loss' (SoftmaxCrossEntropyLoss), tensor 'class_weights': "
+     "input 2 (weights): it has 2 elements for 3 classes"},
     {"class_axis_of_the_batch", kConvolutional, [](Recipe& r) { r.class_axis = -2; },
      "class_axis -2 is no dimension of 'logits' after the first: it is f64[N,3]"},
     {"class_axis_behind_the_last", kConvolutional, [](Recipe& r) { r.class_axis = 2; },
