@@ -61,6 +61,8 @@ struct PrepareOptions {
   Settings schedule_settings = {};    // warmup_steps, schedule_steps ...
   /// Limits of gradients, of which one at most: of the norm of all, of each tensor's, of elements.
   std::optional<double> clip_norm = {}, clip_norm_each = {}, clip_value = {};
+  /// Keep a moving average of each parameter, NAME.ema, of which so much stays in a step.
+  std::optional<double> ema = {};
   /// In place of `loss`: a model whose inputs are named like outputs of the model, or become
   /// labels, and whose one output is the loss.
   std::optional<Model> custom_loss = {};

@@ -25,6 +25,7 @@ class _Reading:
 
     def __init__(self, graph, result, loss, from_logits):
         self.graph, self.reduction = graph, loss.reduction
+        self.arguments = getattr(loss, "_fn_kwargs", {})
         self.through = result.logits is not None and READS_LOGITS[type(loss)]
         self.is_logits = from_logits or self.through
         self.tensor = result.logits if self.through else result
@@ -139,7 +140,9 @@ def _plain(row):
     def plain(s, read):
         if read.reduction == "sum":  # of means over the last dimension
             s.refuse("reduction", "sum")
-        settings = {name: float(s[option]) for name, option in row["options"].items()}
+        # Huber's config has no delta, but what it calls its function with has.
+        settings = {name: float(read.arguments[option]) for name, option in row["options"].items()}
+        s.told(*row["options"].values())
         return (row["name"], settings) if settings else row["name"]
     return plain
 

@@ -39,6 +39,7 @@ Recipe recipe_of(const PrepareOptions& options) {
   recipe.schedule = options.schedule;
   recipe.schedule_settings.insert(options.schedule_settings.begin(),
                                   options.schedule_settings.end());
+  recipe.ema = options.ema;
   recipe.clip = {options.clip_norm, options.clip_norm_each, options.clip_value};
   recipe.train = options.train;
   recipe.freeze = options.freeze;

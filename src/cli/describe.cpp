@@ -142,6 +142,7 @@ Json describe_recipe(const Model& model, size_t info) {
   if (recipe.clip.norm) json["clipping"]["clip_norm"] = *recipe.clip.norm;
   if (recipe.clip.norm_each) json["clipping"]["clip_norm_each"] = *recipe.clip.norm_each;
   if (recipe.clip.value) json["clipping"]["clip_value"] = *recipe.clip.value;
+  if (recipe.ema) json["ema"] = *recipe.ema;
   for (const ParameterGroup& each : recipe.groups) json["groups"][each.pattern] = each.settings;
   if (!recipe.decays_biases) json["decay_biases"] = false;
   for (const SettingDef& each : optimizer.def().settings) {

@@ -81,12 +81,12 @@ struct PrepareArguments {
   std::vector<Setting> loss_settings = options_of(onward::loss_settings(), "loss");
   std::vector<Setting> schedule_settings = options_of(onward::schedule_settings(), "schedule");
   std::string schedule = "constant";
-  double clip_norm = 0, clip_norm_each = 0, clip_value = 0;
+  double clip_norm = 0, clip_norm_each = 0, clip_value = 0, ema = 0;
   std::vector<std::string> groups;
   bool no_bias_decay = false;
   double batch_momentum = 0;
   std::vector<Argument> given, given_loss, given_schedule;  // one for each setting
-  std::vector<Argument> given_ignored, given_clips;
+  std::vector<Argument> given_ignored, given_clips, given_ema;
   std::vector<Argument> given_momentum, given_backend;
   std::vector<std::string> train, freeze;
   bool replace = false, force = false, json = false, full = false;
@@ -175,6 +175,7 @@ Recipe recipe_from(const PrepareArguments& options) {
   if (options.given_clips[0].given()) recipe.clip.norm = options.clip_norm;
   if (options.given_clips[1].given()) recipe.clip.norm_each = options.clip_norm_each;
   if (options.given_clips[2].given()) recipe.clip.value = options.clip_value;
+  if (options.given_ema[0].given()) recipe.ema = options.ema;
   for (const std::string& each : options.groups) recipe.groups.push_back(group_of(each));
   recipe.decays_biases = !options.no_bias_decay;
   recipe.class_weights = numbers_of(options.class_weights);
@@ -358,6 +359,10 @@ void add_prepare(CommandLine& line) {
                      "scale each tensor's gradient down where its norm is larger"),
       command.number("--clip-value", &options->clip_value,
                      "limit each element of the gradients, above and below 0")};
+  options->given_ema.push_back(
+      command.number("--ema", &options->ema,
+                     "keep a moving average of each parameter, NAME.ema, of which so much stays in "
+                     "a step"));
   command
       .option("--group", &options->groups,
               "optimizer settings for the parameters whose names match: 'head.*:lr=0.1'")

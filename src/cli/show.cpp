@@ -171,6 +171,9 @@ void print_more_of(const Json& recipe) {
   if (recipe.contains("clipping")) {
     fmt::print("  gradients  clipped: {}\n", settings_text(recipe["clipping"]));
   }
+  if (recipe.contains("ema")) {
+    fmt::print("  averages   of each parameter: ema = {}\n", text_of(recipe["ema"]));
+  }
   if (recipe.contains("groups")) {
     for (const auto& [pattern, settings] : recipe["groups"].items()) {
       fmt::print("  group      {}: {}\n", printable(pattern), settings_text(settings));

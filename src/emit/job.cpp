@@ -144,6 +144,7 @@ void refuse_more_than_the_optimizer(const Recipe& recipe) {
   } else if (!recipe.groups.empty() || !recipe.decays_biases) {
     what = "groups of parameters with settings of their own";
   }
+  if (what.empty() && recipe.ema) what = "moving averages of its parameters";
   if (what.empty()) return;
   throw Error(fmt::format("a training step with {} cannot be exported: export the model alone with "
                           "--inference",

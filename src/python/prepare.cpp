@@ -60,11 +60,11 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
                  const std::vector<double>& class_weights, int64_t class_axis,
                  const std::string& schedule, std::optional<double> clip_norm,
                  std::optional<double> clip_norm_each, std::optional<double> clip_value,
-                 const nb::dict& groups, bool decay_biases, const std::vector<std::string>& train,
-                 const std::vector<std::string>& freeze, const std::string& batch_norm,
-                 const std::string& batch_variance, std::optional<double> batch_momentum,
-                 bool dropout, bool force, const std::optional<std::string>& output,
-                 const nb::kwargs& settings) {
+                 std::optional<double> ema, const nb::dict& groups, bool decay_biases,
+                 const std::vector<std::string>& train, const std::vector<std::string>& freeze,
+                 const std::string& batch_norm, const std::string& batch_variance,
+                 std::optional<double> batch_momentum, bool dropout, bool force,
+                 const std::optional<std::string>& output, const nb::kwargs& settings) {
   Recipe recipe;
   if (const auto* graph = std::get_if<PyModel>(&loss)) {
     recipe.loss = kCustomLoss;
@@ -82,6 +82,7 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
   recipe.class_axis = class_axis;
   recipe.schedule = schedule;
   recipe.clip = {clip_norm, clip_norm_each, clip_value};
+  recipe.ema = ema;
   recipe.groups = groups_from(groups);
   recipe.decays_biases = decay_biases;
   recipe.optimizer = settings_from(optimizer, formula, settings, recipe);
@@ -124,6 +125,7 @@ std::string prepare_help() {
       "schedule: {}: how the learning rate changes from step to step.\n"
       "clip_norm, clip_norm_each, clip_value: limits of gradients: of the norm of all, of each "
       "tensor's, of each element.\n"
+      "ema: keep a moving average of each parameter, NAME.ema, of which so much stays in a step.\n"
       "groups: settings of the optimizer by patterns of parameters' names.\n"
       "decay_biases: whether weight_decay applies to biases and scales of normalizations.\n"
       "train, freeze: name patterns (* and ?) that override each tensor's role.\n"
@@ -147,10 +149,10 @@ void bind_prepare(nb::module_& module) {
       "reduction"_a = "mean", "ignore_index"_a = nb::none(),
       "class_weights"_a = std::vector<double>{}, "class_axis"_a = 1, "schedule"_a = "constant",
       "clip_norm"_a = nb::none(), "clip_norm_each"_a = nb::none(), "clip_value"_a = nb::none(),
-      "groups"_a = nb::dict(), "decay_biases"_a = true, "train"_a = std::vector<std::string>{},
-      "freeze"_a = std::vector<std::string>{}, "batch_norm"_a = "frozen",
-      "batch_variance"_a = "biased", "batch_momentum"_a = nb::none(), "dropout"_a = true,
-      "force"_a = false, "output"_a = nb::none(), "settings"_a,
+      "ema"_a = nb::none(), "groups"_a = nb::dict(), "decay_biases"_a = true,
+      "train"_a = std::vector<std::string>{}, "freeze"_a = std::vector<std::string>{},
+      "batch_norm"_a = "frozen", "batch_variance"_a = "biased", "batch_momentum"_a = nb::none(),
+      "dropout"_a = true, "force"_a = false, "output"_a = nb::none(), "settings"_a,
       nb::sig(
           "def prepare(model: Model, *, loss: str | Model, optimizer: str = 'adam', formula: "
           "str = 'torch', model_output: str | None = None, loss_reads: str = 'logits', reduction: "
@@ -158,7 +160,8 @@ void bind_prepare(nb::module_& module) {
           "int | None "
           "= None, class_weights: collections.abc.Sequence[float] = (), class_axis: int = 1, "
           "schedule: str = 'constant', clip_norm: float | None = None, clip_norm_each: float | "
-          "None = None, clip_value: float | None = None, groups: collections.abc.Mapping[str, "
+          "None = None, clip_value: float | None = None, ema: float | None = None, groups: "
+          "collections.abc.Mapping[str, "
           "collections.abc.Mapping[str, float]] = {}, decay_biases: bool = True, "
           "train: collections.abc.Sequence[str] = "
           "(), freeze: "

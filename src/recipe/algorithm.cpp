@@ -91,6 +91,13 @@ void Algorithm::update(Value* target, Value* source) {
   updates_.push_back({target, source});
 }
 
+Value* Algorithm::updated(const Value* target) const {
+  for (const Binding& each : updates_) {
+    if (each.target == target) return each.source;
+  }
+  throw Bug("no step changes '" + target->name() + "'");
+}
+
 void Algorithm::rename(Value* value, const std::string& name) {
   graph_->rename(value, names_.fresh(name));
 }

@@ -47,6 +47,8 @@ class Algorithm {
   void add_output(Value* value) { graph_->add_output(value); }
   /// After a step, `target` takes the value of `source`, which gets the name "<target>.new".
   void update(Value* target, Value* source);
+  /// What a target takes after a step.
+  Value* updated(const Value* target) const;
   /// Gives a value that a builder made a name of its own.
   void rename(Value* value, const std::string& name);
 

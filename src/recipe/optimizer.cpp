@@ -45,6 +45,26 @@ RangeTest test_of(SettingRange range) {
   throw Bug("a range has no test");
 }
 
+/// average_new = p_new in the first step, then decay average + (1 - decay) p_new: as Keras's
+/// use_ema and torch's AveragedModel with an exponential average have it.
+void write_averages(Algorithm& algorithm, double decay, StepRates& rates,
+                    std::span<const ParameterGradient> parameters) {
+  Builder builder = algorithm.builder("ema/");
+  const Expr zero = builder.expr(algorithm.constant("zero", 0, DType::i64));
+  const Expr is_first = equal(builder.expr(rates.step()), zero);
+  for (const ParameterGradient& each : parameters) {
+    const DType dtype = each.parameter->type.dtype;
+    Value* state = algorithm.add_state(each.parameter->name() + ".ema", *each.parameter->tensor());
+    const auto number = [&](const char* name, double value) {
+      return builder.expr(algorithm.constant(name, value, dtype));
+    };
+    const Expr now = builder.expr(algorithm.updated(each.parameter));
+    const Expr mixed =
+        number("ema", decay) * builder.expr(state) + number("one_minus_ema", 1 - decay) * now;
+    algorithm.update(state, where(is_first, now, mixed).value());
+  }
+}
+
 }  // namespace
 
 void check_setting(const SettingDef& setting, double value) {
@@ -73,7 +93,7 @@ std::vector<std::string> optimizer_notes(const OptimizerSettings& settings) {
 }
 
 bool counts_steps(const Recipe& recipe) {
-  if (has_schedule(recipe) || counts_steps(recipe.optimizer)) return true;
+  if (has_schedule(recipe) || recipe.ema || counts_steps(recipe.optimizer)) return true;
   return std::ranges::any_of(recipe.groups, [&](const ParameterGroup& each) {
     return counts_steps(settings_of(recipe, each));
   });
@@ -116,6 +136,7 @@ OptimizerState write_optimizer(Algorithm& algorithm, const Recipe& recipe,
       state.slots[group.members[i]] = u.slots();
     }
   }
+  if (recipe.ema) write_averages(algorithm, *recipe.ema, rates, parameters);
   return state;
 }
 

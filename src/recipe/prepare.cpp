@@ -146,6 +146,7 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
   check_settings(recipe.optimizer);
   check_schedule(recipe);
   check_clipping(recipe.clip);
+  if (recipe.ema) check_setting({.name = "ema", .range = SettingRange::fraction}, *recipe.ema);
   Prepared prepared;
   refuse_invalid(model, "model");
   std::optional<Model> loss;

@@ -80,6 +80,8 @@ struct Recipe {
   std::string schedule = "constant";
   std::map<std::string, double, std::less<>> schedule_settings = {};
   Clipping clip = {};
+  /// How much of a moving average of each parameter stays in a step; without it none is kept.
+  std::optional<double> ema = {};
   /// Patterns (* and ?) of the names of tensors to train, or to keep, whatever their roles say;
   /// one that both match is trained.
   std::vector<std::string> train = {}, freeze = {};

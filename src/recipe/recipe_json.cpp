@@ -86,6 +86,7 @@ std::string to_json(const RecipeHint& hint) {
   if (!recipe.decays_biases) json["decays_biases"] = false;
   if (recipe.schedule != "constant") json["schedule"] = recipe.schedule;
   if (!recipe.schedule_settings.empty()) json["schedule_settings"] = recipe.schedule_settings;
+  if (recipe.ema) json["ema"] = *recipe.ema;
   for (const auto& [name, bound] : kClipping) {
     if (recipe.clip.*bound) json[name] = *(recipe.clip.*bound);
   }
@@ -129,6 +130,7 @@ RecipeHint hint_from_json(const std::string& text) {
     recipe.schedule = json.value("schedule", recipe.schedule);
     find_schedule(recipe.schedule);
     recipe.schedule_settings = json.value("schedule_settings", recipe.schedule_settings);
+    if (json.contains("ema")) recipe.ema = json.at("ema").get<double>();
     for (const auto& [name, bound] : kClipping) {
       if (json.contains(name)) recipe.clip.*bound = json.at(name).get<double>();
     }

@@ -39,6 +39,7 @@ LOSSES = {
     "squares, sum": (k.MeanSquaredError(reduction="sum"), "places", "number"),
     "absolute by name": ("mae", None, "number"),
     "absolute of softmax": (k.MeanAbsoluteError(), "softmax", "number"),
+    "Huber by name": ("huber", None, "number"),
 }
 
 
@@ -61,6 +62,12 @@ def test_every_loss_goes_on(name):
     if label == "share":
         batches = [(x, y / y.sum(-1, keepdims=True)) for x, y in batches]
     assert_goes_on(model, batches, begun=3)
+
+
+def test_the_delta_of_huber():
+    model = ended("softmax")
+    model.compile(loss=k.Huber(delta=0.1), optimizer=keras.optimizers.Adam(0.01))
+    assert_goes_on(model, batches_for(model, 23), begun=3)
 
 
 def row(*made):

@@ -153,6 +153,11 @@ def test_schedule_clipping_and_groups(mlp):
     assert learned[-1] < learned[0]
     assert float(model.state["learning_rate.1"]) == 0.05
     assert int(model.state["schedule_steps"]) == 30
+    averaged = onward.prepare(mlp, loss="softmax_cross_entropy", ema=0.5)
+    trainer = onward.Trainer(averaged)
+    trainer.step(BATCH)
+    moved = trainer.model.with_tensors({name: trainer.model.state[name + ".ema"] for name in averaged.parameters})
+    assert all(np.array_equal(moved.parameters[name], trainer.model.parameters[name]) for name in averaged.parameters)
     trainer = onward.Trainer(model)
     trainer.set_state({"schedule_steps": np.array(20)})
     assert int(trainer.state()["schedule_steps"]) == 20

@@ -33,6 +33,13 @@ CASES = {
 }
 
 
+AVERAGED = {
+    "averages": (["--ema", "0.875"], lambda: SGD(0.1, use_ema=True, ema_momentum=0.875)),
+    "averages of adam": (["--ema", "0.9", "--optimizer", "adam"], lambda: ADAM(0.1, use_ema=True, ema_momentum=0.9)),
+}
+CASES |= AVERAGED
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_equals_keras(name, tmp_path):
     options, make_optimizer = CASES[name]
@@ -45,3 +52,6 @@ def test_equals_keras(name, tmp_path):
     for batch in data:
         model.train_on_batch(batch["x"], batch["label"])
     job.assert_same_change(first, ours, dict(zip(("w", "b"), model.get_weights())))
+    if name in AVERAGED:
+        averages = [np.asarray(each) for each in model.optimizer._model_variables_moving_average]
+        job.assert_same_change(first, {key: ours[f"{key}.ema"] for key in first}, dict(zip(("w", "b"), averages)))

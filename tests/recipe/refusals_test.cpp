@@ -159,6 +159,8 @@ const Refusal kRefusals[] = {
      "clip_norm and clip_value exclude each other: give one of them"},
     {"clipped_to_nothing", kConvolutional, [](Recipe& r) { r.clip.norm_each = 0; },
      "clip_norm_each must be a finite number above 0, not 0"},
+    {"average_that_never_moves", kConvolutional, [](Recipe& r) { r.ema = 1; },
+     "ema must be at least 0 and less than 1, not 1"},
     {"group_of_nobody", kConvolutional,
      [](Recipe& r) {
        r.groups = {{.pattern = "*", .settings = {{"lr", 1}}},

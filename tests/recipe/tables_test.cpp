@@ -89,6 +89,7 @@ TEST(ScheduleTable, RecipesAreRecognised) {
         recipe.schedule_settings.emplace(std::string(each.name), counts ? 5 : 0.25);
       }
       recipe.clip.norm = 2;
+      recipe.ema = 0.75;
       recipe.groups = {{.pattern = "w", .settings = {{"lr", 0.5}}}};
       const Model model = prepare(model_of(kLinear), recipe);
       const auto recognised = recognise(model, 0);
@@ -96,6 +97,7 @@ TEST(ScheduleTable, RecipesAreRecognised) {
       EXPECT_EQ(recognised->recipe.schedule, def.name);
       EXPECT_EQ(recognised->recipe.schedule_settings, recipe.schedule_settings) << def.name;
       EXPECT_EQ(recognised->recipe.clip, recipe.clip);
+      EXPECT_EQ(recognised->recipe.ema, recipe.ema);
       EXPECT_EQ(recognised->recipe.groups, recipe.groups);
       EXPECT_NE(recognised->step, nullptr) << def.name;
     }

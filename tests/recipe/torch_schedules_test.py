@@ -42,7 +42,7 @@ SCHEDULES = {
 OPTIMIZERS = {"sgd": ([], torch.optim.SGD, {}), "adamw": (ADAMW, torch.optim.AdamW, {"weight_decay": 0.1})}
 
 
-def train_in_torch(first, data, groups, kind, settings, schedule=None, clip=None):
+def train_in_torch(first, data, groups, kind, settings, schedule=None, clip=None, averages=None):
     parameters = {key: torch.tensor(array, requires_grad=True) for key, array in first.items()}
     optimizer = kind(groups(parameters), lr=0.1, foreach=False, **settings)
     scheduler = schedule(optimizer) if schedule else None
@@ -55,6 +55,8 @@ def train_in_torch(first, data, groups, kind, settings, schedule=None, clip=None
         optimizer.step()
         if scheduler:
             scheduler.step()
+        if averages is not None:
+            averages.append({key: each.detach().clone() for key, each in parameters.items()})
     return {key: each.detach().numpy() for key, each in parameters.items()}
 
 
@@ -92,6 +94,19 @@ def test_clipping(name, tmp_path):
     options, clip = CLIPS[name]
     check(tmp_path, [*options, "--optimizer", "momentum", "--weight-decay", "0.1"], all_of, torch.optim.SGD,
           {"momentum": 0.9, "weight_decay": 0.1}, clip=clip)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_moving_averages(optimizer, tmp_path):
+    options, kind, settings = OPTIMIZERS[optimizer]
+    steps = []
+    ours = check(tmp_path, ["--ema", "0.9", *options], all_of, kind, settings, averages=steps)
+    average = torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
+    expected = {key: each.clone() for key, each in steps[0].items()}
+    for step in steps[1:]:
+        average(list(expected.values()), [step[key] for key in expected], None)
+    job.assert_same_change(job.first_weights(), {key: ours[f"{key}.ema"] for key in expected},
+                           {key: each.numpy() for key, each in expected.items()})
 
 
 GROUPS = {
