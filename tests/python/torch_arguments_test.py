@@ -106,7 +106,7 @@ REFUSED = {
     "wrapped inside": (lambda: given(nn.Sequential(nn.DataParallel(linear()))), "'0' inside of the module is wrapped in DataParallel"),
     "a class of losses": (lambda: given(loss=nn.MSELoss), r"the loss is the class MSELoss: pass an object of it, MSELoss\(\)"),
     "a function": (lambda: given(loss=nn.functional.cross_entropy), r"pass torch.nn.CrossEntropyLoss\(\)"),
-    "another function": (lambda: given(loss=lambda y, label: y.sum()), "it may be an object of BCEWithLogitsLoss, CrossEntropyLoss"),
+    "another function": (lambda: given(loss=lambda y, label: y.sum()), "it may be an object of BCELoss, BCEWithLogitsLoss, CrossEntropyLoss"),
     "no loss": (lambda: given(loss=None), "the loss None can't be exported: it may be"),
     "swapped": (lambda: (lambda m: (m, sgd(m), LOSS, X))(linear()), "the loss is the optimizer SGD: the order is"),
     "a loss for an optimizer": (lambda: (linear(), LOSS, LOSS, X), "the optimizer is the loss MSELoss"),
