@@ -1,0 +1,94 @@
+#include "image/resize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "image/formats.h"
+#include "onward/error.h"
+
+namespace onward::image {
+namespace {
+
+/// Weights are rounded to so many binary digits behind the point: a sum of weighted samples, which
+/// is below 256 and may swing a little below zero, then fits into 32 bits.
+constexpr int kWeightBits = 22;
+
+/// Which samples of a line a new one is made of, and how much of each.
+struct Taps {
+  int64_t first = 0;
+  std::vector<int32_t> weights;
+};
+
+/// For the new samples from `begin` on, `count` of them, of a line that goes from one length to
+/// another: a triangle around the place of each, at least a sample wide on either side.
+std::vector<Taps> taps_of(int64_t from, int64_t to, int64_t begin, int64_t count) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  const double support = std::max(scale, 1.0);
+  std::vector<Taps> all;
+  for (int64_t i = begin; i < begin + count; ++i) {
+    const double center = (static_cast<double>(i) + 0.5) * scale;
+    const auto first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
+    const auto last = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), from);
+    std::vector<double> weights;
+    double sum = 0;
+    for (int64_t at = first; at < last; ++at) {
+      const double distance = (static_cast<double>(at) - center + 0.5) * (1.0 / support);
+      weights.push_back(std::max(1 - std::abs(distance), 0.0));
+      sum += weights.back();
+    }
+    Taps taps{.first = first, .weights = {}};
+    for (const double weight : weights) {
+      const double share = sum == 0 ? weight : weight / sum;
+      taps.weights.push_back(static_cast<int32_t>(0.5 + share * (1 << kWeightBits)));
+    }
+    all.push_back(std::move(taps));
+  }
+  return all;
+}
+
+/// A weighted sum of samples that lie `stride` apart.
+uint8_t weighted(const uint8_t* samples, int64_t stride, const Taps& taps) {
+  int32_t sum = 1 << (kWeightBits - 1);
+  for (const int32_t weight : taps.weights) {
+    sum += *samples * weight;
+    samples += stride;
+  }
+  return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
+}
+
+}  // namespace
+
+Image resized(const Image& image, Size size, const Crop& crop) {
+  const bool inside = crop.top >= 0 && crop.left >= 0 && crop.size.height > 0 &&
+                      crop.size.width > 0 && crop.top + crop.size.height <= size.height &&
+                      crop.left + crop.size.width <= size.width;
+  if (!inside) throw Bug("a crop leaves its image");
+  const auto columns = taps_of(image.width, size.width, crop.left, crop.size.width);
+  const auto lines = taps_of(image.height, size.height, crop.top, crop.size.height);
+  const int64_t channels = image.channels;
+  const int64_t top = lines.front().first;
+  const int64_t bottom = lines.back().first + static_cast<int64_t>(lines.back().weights.size());
+  // A line of one tap is copied by what follows, as its weight is 1.
+  Image narrow = blank(crop.size.width, bottom - top, channels);
+  uint8_t* to = narrow.samples.data();
+  for (int64_t y = top; y < bottom; ++y) {
+    const uint8_t* line = image.samples.data() + y * image.width * channels;
+    for (const Taps& taps : columns) {
+      for (int64_t c = 0; c < channels; ++c) {
+        *to++ = weighted(line + taps.first * channels + c, channels, taps);
+      }
+    }
+  }
+  Image result = blank(crop.size.width, crop.size.height, channels);
+  to = result.samples.data();
+  const int64_t width = crop.size.width * channels;
+  for (const Taps& taps : lines) {
+    const uint8_t* first = narrow.samples.data() + (taps.first - top) * width;
+    for (int64_t x = 0; x < width; ++x) *to++ = weighted(first + x, width, taps);
+  }
+  return result;
+}
+
+}  // namespace onward::image
