@@ -58,7 +58,17 @@ Batch Dataset::rows(int64_t first, int64_t count) const {
 }
 
 Dataset open_dataset(const std::string& where) {
-  return with_code(ErrorCode::data, [&] { return DatasetData::wrap(onward::open_dataset(where)); });
+  return with_code(ErrorCode::data, [&] {
+    onward::Dataset data = onward::open_dataset(where);
+    if (data.images()) {
+      throw Error(
+          fmt::format("'{}' is a folder of images, which `onward train` and `onward eval` read: "
+                      "give decoded images as an array",
+                      where),
+          ErrorCode::unsupported);
+    }
+    return DatasetData::wrap(std::move(data));
+  });
 }
 
 Dataset mnist(const std::string& folder) { return open_dataset("mnist:" + folder); }

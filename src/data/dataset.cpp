@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "data/idx.h"
+#include "data/image_folder.h"
 #include "data/npy.h"
 #include "eval/random_numbers.h"
 #include "onward/error.h"
@@ -27,11 +28,26 @@ Arrays read_folder(const fs::path& folder) {
   if (failure) {
     throw Error(fmt::format("cannot read folder '{}': {}", folder.string(), failure.message()));
   }
-  if (arrays.empty()) throw Error(fmt::format("folder '{}' has no .npy files", folder.string()));
   return arrays;
 }
 
-Arrays read_arrays(const std::string& where) {
+Dataset open_folder(const fs::path& folder, const DataOptions& options) {
+  Arrays arrays = read_folder(folder);
+  if (!arrays.empty()) return Dataset(std::move(arrays));
+  if (!ImageFolder::is_one(folder)) {
+    throw Error("the folder has no .npy files, and no folders of images, one for each class");
+  }
+  return {std::make_shared<const ImageFolder>(folder, options.classes), options};
+}
+
+Dataset open_table(const fs::path& file, DataOptions options) {
+  const CsvTable table = read_csv(file);
+  if (!options.schema) options.schema = learn_schema(table, options.table);
+  Arrays arrays = table_arrays(table, *options.schema, options.classes);
+  return Dataset(std::move(arrays), std::move(options));
+}
+
+Dataset open_any(const std::string& where, const DataOptions& options) {
   struct Scheme {
     std::string_view prefix;
     MnistPart part;
@@ -39,7 +55,7 @@ Arrays read_arrays(const std::string& where) {
   for (const Scheme& each :
        {Scheme{"mnist:", MnistPart::train}, Scheme{"mnist-test:", MnistPart::test}}) {
     if (where.starts_with(each.prefix)) {
-      return read_mnist(where.substr(each.prefix.size()), each.part);
+      return Dataset(read_mnist(where.substr(each.prefix.size()), each.part));
     }
   }
   const fs::path path = where;
@@ -47,12 +63,13 @@ Arrays read_arrays(const std::string& where) {
   if (!fs::exists(path, failure)) {
     throw Error(fmt::format("there is no file or folder '{}'", where), ErrorCode::file);
   }
-  if (fs::is_directory(path, failure)) return read_folder(path);
-  if (path.extension() == ".npz") return read_npz(path);
-  if (path.extension() == ".npy") return {{path.stem().string(), read_npy(path)}};
+  if (fs::is_directory(path, failure)) return open_folder(path, options);
+  if (path.extension() == ".npz") return Dataset(read_npz(path));
+  if (path.extension() == ".npy") return Dataset({{path.stem().string(), read_npy(path)}});
+  if (path.extension() == ".csv" || path.extension() == ".tsv") return open_table(path, options);
   throw Error(fmt::format(
-      "'{}' is not in a supported format: give an .npz file, a folder of .npy files, or "
-      "mnist:FOLDER",
+      "'{}' is not in a supported format: give an .npz or .csv file, a folder of .npy files, a "
+      "folder with one of images for each class, or mnist:FOLDER",
       where));
 }
 
@@ -106,7 +123,8 @@ Tensor copied_whole(const Tensor& array) {
 
 }  // namespace
 
-Dataset::Dataset(Arrays arrays) : arrays_(std::move(arrays)) {
+Dataset::Dataset(Arrays arrays, DataOptions options)
+    : arrays_(std::move(arrays)), options_(std::move(options)) {
   const std::string* first = nullptr;
   for (const auto& [name, array] : arrays_) {
     if (array.dims().empty()) continue;
@@ -121,8 +139,26 @@ Dataset::Dataset(Arrays arrays) : arrays_(std::move(arrays)) {
   if (size_ == 0) throw Error("the data has no examples");
 }
 
+Dataset::Dataset(std::shared_ptr<const ImageFolder> images, DataOptions options)
+    : Dataset({{kLabelArray, Tensor::of<int64_t>({images->size()}, images->labels())}},
+              std::move(options)) {
+  options_.classes = images->classes();
+  images_ = std::move(images);
+}
+
+Metadata Dataset::kept() const {
+  Metadata entries;
+  if (images_) entries.emplace_back(kImagesKey, to_json(options_.images));
+  if (options_.schema) entries.emplace_back(kTableKey, to_json(*options_.schema));
+  if ((images_ || options_.schema) && !options_.classes.empty()) {
+    entries.emplace_back(kClassesKey, to_json(options_.classes));
+  }
+  return entries;
+}
+
 std::string Dataset::description() const {
   std::string text;
+  if (images_) text = fmt::format("{} ({} files)", kImageArray, images_->size());
   for (const auto& [name, array] : arrays_) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, to_string(array.type()));
   }
@@ -141,13 +177,19 @@ uint64_t Dataset::fingerprint() const {
       fingerprint.add(array.bytes());
     }
   }
+  if (images_) {
+    fingerprint.add(to_json(options_.images));
+    for (int64_t i = 0; i < images_->size(); ++i) {
+      fingerprint.add(images_->name(i));
+      fingerprint.add(static_cast<uint64_t>(images_->bytes(i)));
+    }
+  }
   return fingerprint.value();
 }
 
-Dataset open_dataset(const std::string& where) {
-  Arrays arrays = read_arrays(where);
+Dataset open_dataset(const std::string& where, const DataOptions& options) {
   try {
-    return Dataset(std::move(arrays));
+    return open_any(where, options);
   } catch (Error& error) {
     error.add_context(fmt::format("in '{}'", where));
     throw;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "data/convert.h"
+#include "data/image_reader.h"
 #include "ir/training_infos.h"
 #include "onward/error.h"
 
@@ -16,6 +17,35 @@ Type type_of_batches(const Tensor& array) {
   Type type = array.type();
   if (!type.shape->empty()) type.shape->front() = Dim{};
   return type;
+}
+
+/// Adds the names of images, features and labels for inputs that are called otherwise: a model that
+/// somebody else made has names of its own.
+void name_usual_inputs(const Dataset& data, const std::vector<InputSlot>& inputs,
+                       ArrayNames& names) {
+  const auto add = [&](const std::string& array, auto takes) {
+    const InputSlot* found = nullptr;
+    for (const InputSlot& slot : inputs) {
+      const auto named = names.find(slot.name);
+      if ((named == names.end() ? slot.name : named->second) == array) return;
+      const bool is_named = named != names.end() || data.arrays().contains(slot.name) ||
+                            (data.images() && slot.name == kImageArray);
+      if (is_named || slot.optional || !slot.type.is_tensor() || !takes(slot.type)) continue;
+      if (found) return;
+      found = &slot;
+    }
+    if (found) names[found->name] = array;
+  };
+  const auto has_rank = [](const Type& type, size_t rank) {
+    return type.shape && type.shape->size() == rank;
+  };
+  if (data.images()) {
+    add(kImageArray, [&](const Type& type) { return has_rank(type, 3) || has_rank(type, 4); });
+  }
+  if (data.options().schema) {
+    add(kFeatureArray, [&](const Type& type) { return is_float(type.dtype) && has_rank(type, 2); });
+  }
+  add(kLabelArray, [](const Type& type) { return is_integer(type.dtype); });
 }
 
 }  // namespace
@@ -39,8 +69,10 @@ std::vector<InputSlot> input_slots(const Model& model, std::span<const size_t> i
   return slots;
 }
 
-Feeds::Feeds(Dataset data, const std::vector<InputSlot>& inputs, const ArrayNames& names)
+Feeds::Feeds(Dataset data, const std::vector<InputSlot>& inputs, const ArrayNames& given)
     : data_(std::move(data)) {
+  ArrayNames names = given;
+  if (data_.images() || data_.options().schema) name_usual_inputs(data_, inputs, names);
   std::string problems;
   const auto report = [&](const std::string& problem) {
     problems += (problems.empty() ? "" : "\n  ") + problem;
@@ -61,6 +93,7 @@ Feeds::Feeds(Dataset data, const std::vector<InputSlot>& inputs, const ArrayName
 std::optional<std::string> Feeds::add(const InputSlot& slot, const ArrayNames& names) {
   const auto renamed = names.find(slot.name);
   const std::string& name = renamed == names.end() ? slot.name : renamed->second;
+  if (data_.images() && name == kImageArray) return add_images(slot);
   const auto found = data_.arrays().find(name);
   if (found == data_.arrays().end()) {
     if (slot.optional && renamed == names.end()) return std::nullopt;
@@ -82,9 +115,22 @@ std::optional<std::string> Feeds::add(const InputSlot& slot, const ArrayNames& n
                        onward::name(array.dtype()), slot.name, onward::name(slot.type.dtype),
                        *problem);
   }
-  feeds_.push_back({slot.name, array, slot.type.dtype});
+  feeds_.push_back({.input = slot.name, .array = array, .dtype = slot.type.dtype});
   const bool fixes = !array.dims().empty() && slot.type.shape && slot.type.shape->front().value;
   return fixes ? fix_batch(slot, *slot.type.shape->front().value) : std::nullopt;
+}
+
+std::optional<std::string> Feeds::add_images(const InputSlot& slot) {
+  Feed feed{.input = slot.name, .array = {}, .dtype = slot.type.dtype};
+  try {
+    feed.images = std::make_shared<ImageReader>(data_.images(), slot.type, data_.options().images);
+  } catch (const Error& error) {
+    return fmt::format("images do not fit input '{}' {}: {}", slot.name, to_string(slot.type),
+                       error.what());
+  }
+  feeds_.push_back(std::move(feed));
+  const Dim& batch = slot.type.shape->front();
+  return batch.value ? fix_batch(slot, *batch.value) : std::nullopt;
 }
 
 std::optional<std::string> Feeds::fix_batch(const InputSlot& slot, int64_t size) {
@@ -96,12 +142,55 @@ std::optional<std::string> Feeds::fix_batch(const InputSlot& slot, int64_t size)
   return std::nullopt;
 }
 
-Arrays Feeds::batch(std::span<const int64_t> rows) const {
+std::vector<int64_t> Feeds::places(std::span<const int64_t> rows) const {
+  std::vector<int64_t> places(rows.begin(), rows.end());
+  for (int64_t& row : places) row = place(row);
+  return places;
+}
+
+std::vector<std::pair<std::string, int64_t>> Feeds::class_counts() const {
+  std::vector<std::pair<std::string, int64_t>> counts;
+  const auto labels = data_.arrays().find(kLabelArray);
+  if (data_.options().classes.empty() || labels == data_.arrays().end()) return counts;
+  for (const std::string& name : data_.options().classes) counts.emplace_back(name, 0);
+  for (int64_t row = 0; row < size(); ++row) {
+    ++counts[static_cast<size_t>(labels->second.integer(place(row)))].second;
+  }
+  return counts;
+}
+
+const Tensor* Feeds::labels() const {
+  const auto named = data_.arrays().find(kLabelArray);
+  if (named != data_.arrays().end() && is_integer(named->second.dtype()) &&
+      named->second.size() == data_.size()) {
+    return &named->second;
+  }
+  const Tensor* found = nullptr;
+  for (const Feed& feed : feeds_) {
+    const bool is_label = !feed.images && is_integer(feed.dtype) &&
+                          is_integer(feed.array.dtype()) && feed.array.size() == data_.size() &&
+                          !feed.array.dims().empty();
+    if (!is_label) continue;
+    if (found) return nullptr;
+    found = &feed.array;
+  }
+  return found;
+}
+
+Arrays Feeds::batch(std::span<const int64_t> given) const {
+  const std::vector<int64_t> rows = places(given);
   Arrays batch;
   for (const Feed& feed : feeds_) {
-    batch.emplace(feed.input, converted(take_rows(feed.array, rows), feed.dtype));
+    batch.emplace(feed.input, feed.images ? feed.images->batch(rows)
+                                          : converted(take_rows(feed.array, rows), feed.dtype));
   }
   return batch;
+}
+
+void Feeds::expect(std::span<const int64_t> rows, int64_t ahead, int threads) const {
+  for (const Feed& feed : feeds_) {
+    if (feed.images) feed.images->expect(places(rows), ahead, threads);
+  }
 }
 
 }  // namespace onward

@@ -7,6 +7,8 @@
 
 namespace onward {
 
+class ImageReader;
+
 /// An input of a model that data is to be found for.
 struct InputSlot {
   std::string name;
@@ -24,32 +26,49 @@ std::vector<InputSlot> input_slots(const Model& model);
 using ArrayNames = std::map<std::string, std::string, std::less<>>;
 
 /// Cuts batches for a model's inputs out of a dataset. Arrays are matched by name, and fitted to
-/// the types of the inputs (data/convert.h).
+/// the types of the inputs (data/convert.h). Images and their labels also go to inputs of other
+/// names, where only one can take them.
 class Feeds {
  public:
   /// Throws an Error that names every input without an array, or with one that does not fit.
   Feeds(Dataset data, const std::vector<InputSlot>& inputs, const ArrayNames& names = {});
 
   const Dataset& data() const { return data_; }
-  int64_t size() const { return data_.size(); }
+  int64_t size() const { return rows_ ? std::ssize(*rows_) : data_.size(); }
+  /// Takes only these of the data's examples, which are counted anew.
+  void select(std::vector<int64_t> rows) { rows_ = std::move(rows); }
+  /// The place of an example in the data.
+  int64_t place(int64_t row) const { return rows_ ? (*rows_)[static_cast<size_t>(row)] : row; }
+  /// The classes with the number of their examples, where they have names.
+  std::vector<std::pair<std::string, int64_t>> class_counts() const;
+  /// The array of one integer label for each example; null where there is none.
+  const Tensor* labels() const;
   /// The only size of batch that the inputs take, where one of them fixes it.
   std::optional<int64_t> fixed_batch() const { return fixed_batch_; }
 
   /// These examples, by the names of the inputs.
   Arrays batch(std::span<const int64_t> rows) const;
 
+  /// Says which examples will be asked for next, in that order, so that so many threads can decode
+  /// their images, at most `ahead` of them in advance.
+  void expect(std::span<const int64_t> rows, int64_t ahead, int threads) const;
+
  private:
   struct Feed {
     std::string input;
     Tensor array;
-    DType dtype;
+    DType dtype = DType::undefined;
+    std::shared_ptr<ImageReader> images = nullptr;  // in place of the array
   };
 
   std::optional<std::string> add(const InputSlot& slot, const ArrayNames& names);
+  std::vector<int64_t> places(std::span<const int64_t> rows) const;
+  std::optional<std::string> add_images(const InputSlot& slot);
   std::optional<std::string> fix_batch(const InputSlot& slot, int64_t size);
 
   Dataset data_;
   std::vector<Feed> feeds_;
+  std::optional<std::vector<int64_t>> rows_;
   std::optional<int64_t> fixed_batch_;
 };
 

@@ -270,8 +270,8 @@ TEST(OpenDataset, SaysWhatIsWrong) {
   };
   EXPECT_NE(open("missing.npz").find("there is no file or folder"), std::string::npos);
   EXPECT_NE(open("").find("has no .npy files"), std::string::npos);
-  std::ofstream(folder.path() / "table.csv") << "1,2\n";
-  EXPECT_NE(open("table.csv").find("is not in a supported format"), std::string::npos);
+  std::ofstream(folder.path() / "table.txt") << "1,2\n";
+  EXPECT_NE(open("table.txt").find("is not in a supported format"), std::string::npos);
   std::ofstream(folder.path() / "bad.npz") << "1,2\n";
   EXPECT_NE(open("bad.npz").find("bad.npz"), std::string::npos);
 }
