@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/data_arguments.h"
 #include "cli/training_options.h"
 #include "format/load.h"
 #include "proto/mapped_tensors.h"
@@ -17,6 +18,7 @@ namespace {
 struct EvalArguments {
   std::string model, data;
   std::vector<std::string> feeds;
+  DataArguments reading;
   int64_t batch = kEvaluationBatch, threads = 0, info = -1;
   bool json = false;
   std::optional<Argument> batch_argument;
@@ -26,7 +28,9 @@ void run_eval(const EvalArguments& options) {
   const Threads threads(thread_count(options.threads));
   Model model = load(options.model);
   read_mapped(model);
-  Dataset data = open_dataset(options.data);
+  Dataset data = open_dataset(options.data, data_options(options.reading, model));
+  warn_of_ignored(data, options.data);
+  require_classes_fit(data, model);
   const int64_t examples = data.size();
   State state(model);
   ProgressBar bar;
@@ -58,17 +62,13 @@ void add_eval(CommandLine& line) {
   command
       .positional("MODEL", &options->model, "a training model, or a classifier (.onnx or .onnxtxt)")
       .required();
-  command
-      .option(
-          "--data", &options->data,
-          "an .npz file, a folder of .npy files, or mnist-test:FOLDER; arrays are matched to the "
-          "model's inputs by name")
-      .required();
+  command.option("--data", &options->data, kDataHelp).required();
   options->batch_argument =
       command.option("--batch-size", &options->batch, "examples per batch").at_least(1);
   command.former_name("--batch", "--batch-size");
   command.option("--feed", &options->feeds, "feed an input from an array of another name")
       .value_name("INPUT=ARRAY");
+  add_data_options(command, &options->reading);
   add_threads(command, &options->threads);
   add_info(command, &options->info);
   command.flag("--json", &options->json, "print the result as JSON");

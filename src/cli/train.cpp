@@ -4,8 +4,10 @@
 #include <optional>
 
 #include "cli/train_rescue.h"
+#include "cli/train_watch.h"
 #include "format/atomic_file.h"
 #include "onward/error.h"
+#include "proto/external_data.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"
 #include "train/fingerprint.h"
@@ -28,6 +30,7 @@ std::string resume_command(const TrainArguments& options) {
     if (value > 0) add(option, std::to_string(value));
   };
   for (const std::string& feed : options.feeds) add("--feed", feed);
+  add_words(options.reading, words);
   if (options.counts_epochs()) add_number("--epochs", options.epochs);
   add_number("--steps", options.steps);
   add("--eval", options.evaluation);
@@ -70,23 +73,40 @@ void require_whole_batches(const Feeds& feeds, const LoopState& loop) {
   }
 }
 
+Dataset open_training_data(const TrainArguments& options, const Model& model) {
+  Dataset data = open_dataset(options.data, data_options(options.reading, model));
+  warn_of_ignored(data, options.data);
+  require_classes_fit(data, model);
+  return data;
+}
+
 std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& trainer,
                                        const LoopState& loop, const ArrayNames& names,
+                                       const Dataset& trained, std::vector<int64_t> held_out,
                                        Report& report) {
-  if (options.evaluation.empty()) return {};
-  Dataset data = open_dataset(options.evaluation);
+  if (options.evaluation.empty() && held_out.empty()) return {};
+  Dataset data = held_out.empty() ? open_dataset(options.evaluation, trained.options()) : trained;
+  if (held_out.empty()) warn_of_ignored(data, options.evaluation);
   auto evaluator = std::make_shared<Evaluator>(trainer.model(), loop.infos, data, names);
   auto feeds = std::make_shared<Feeds>(std::move(data), evaluator->inputs(), names);
+  if (!held_out.empty()) feeds->select(std::move(held_out));
   if (feeds->fixed_batch() && feeds->size() % loop.batch != 0) {
     throw Error(
         fmt::format("the model has a fixed batch size of {2}, which does not divide the {0} "
                     "examples of '{1}'",
-                    feeds->size(), options.evaluation, loop.batch));
+                    feeds->size(), options.evaluation.empty() ? "--val-split" : options.evaluation,
+                    loop.batch));
   }
   return [evaluator, feeds, &trainer, &report, batch = loop.batch] {
     return evaluator->run(*feeds, batch, trainer.state(),
                           [&](int64_t done) { report.evaluating(done, feeds->size()); });
   };
+}
+
+void copy_whole(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const MappedFile file(from);
+  write_atomically(
+      to, [&](int descriptor) { write_all(descriptor, file.bytes().data(), file.bytes().size()); });
 }
 
 void run_train(const TrainArguments& options) {
@@ -97,10 +117,14 @@ void run_train(const TrainArguments& options) {
   auto [model, saved] = start(options, checkpoints);
   const bool resumed = saved.has_value();
   const ArrayNames names = arrays_of(options, saved);
-  const Feeds feeds(open_dataset(options.data),
-                    input_slots(model, saved ? saved->infos : infos_of(model, options.info)),
-                    names);
+  const auto watch_texts = watch_options(options, saved);
+  const Watch watch = watch_of(options, watch_texts);
+  Feeds feeds(open_training_data(options, model),
+              input_slots(model, saved ? saved->infos : infos_of(model, options.info)), names);
   LoopState loop = saved ? std::move(*saved) : first_state(options, model, feeds);
+  loop.options = watch_texts;
+  require_best_file(options, watch, loop);
+  auto held_out = hold_out(feeds, watch, loop.seed);
   require_whole_batches(feeds, loop);
   if (resumed && loop.data != feeds.data().fingerprint()) {
     throw Error(
@@ -119,6 +143,8 @@ void run_train(const TrainArguments& options) {
                    .threads = options.threads > 0 ? options.threads : loop.threads,
                    .only_metrics = true});
   const Threads threads(trainer.threads());  // for the evaluation
+  // So that whoever uses the model does to its data what the training did.
+  for (const auto& [key, text] : feeds.data().kept()) trainer.set_metadata(key, text);
   if (resumed && trainer.threads() != loop.threads) {
     fmt::print(
         stderr,
@@ -135,7 +161,15 @@ void run_train(const TrainArguments& options) {
       .steps = static_cast<uint64_t>(options.steps),
       .checkpoints = keeps_checkpoints ? &checkpoints : nullptr,
       .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
-      .evaluate = evaluation_of(options, trainer, loop, names, *report),
+      .evaluate =
+          evaluation_of(options, trainer, loop, names, feeds.data(), std::move(held_out), *report),
+      .watched = watch.metric,
+      .patience = watch.patience,
+      .on_best =
+          [&] {
+            if (watch.keeps_best) save_result(options, trainer, best_file(options).string());
+          },
+      .seconds = watch.seconds,
       .on_kept = [&](const LoopState& good) { rescue.keep(good); }};
 
   const Interrupt interrupt;
@@ -161,12 +195,25 @@ void run_train(const TrainArguments& options) {
     report->interrupted(moment, resume_command(options));
     throw Exit{kInterrupted};
   }
+  const bool best_alone = !watch.keeps_last && loop.best;
   try {
-    save_result(options, trainer, options.output);
+    if (best_alone) {
+      copy_whole(best_file(options), options.output);
+    } else {
+      save_result(options, trainer, options.output);
+    }
   } catch (Error& error) {
     throw error.add_context(rescue.run(Rescue::Failed::output));
   }
-  if (!keeps_checkpoints) checkpoints.remove();
+  if (!keeps_checkpoints) {
+    checkpoints.remove();
+    std::error_code failure;
+    if (best_alone) std::filesystem::remove(best_file(options), failure);
+  }
+  if (watch.keeps_best && loop.best) {
+    report->best({.epoch = loop.best->epoch, .step = loop.best->step},
+                 best_alone ? std::filesystem::path(options.output) : best_file(options));
+  }
   report->done(moment, options.output);
   if (options.explain) fmt::print(stderr, "{}", trainer.explain());
 }
@@ -180,11 +227,7 @@ void add_train(CommandLine& line) {
       .positional("MODEL", &options->model,
                   "a training model, as `onward prepare` writes it (.onnx or .onnxtxt)")
       .required();
-  command
-      .option("--data", &options->data,
-              "an .npz file, a folder of .npy files, or mnist:FOLDER; arrays are matched to the "
-              "model's inputs by name")
-      .required();
+  command.option("--data", &options->data, kDataHelp).required();
   command.option("-o,--output", &options->output, "the trained model to write").required();
   options->epochs_argument =
       command.option("--epochs", &options->epochs, "passes over the dataset").at_least(1);
@@ -204,6 +247,8 @@ void add_train(CommandLine& line) {
   command.option("--eval", &options->evaluation, "held-out data to evaluate on after each epoch");
   command.option("--feed", &options->feeds, "feed an input from an array of another name")
       .value_name("INPUT=ARRAY");
+  add_data_options(command, &options->reading);
+  add_refit(command, &options->reading);
   const Argument checkpoint =
       command.option("--checkpoint", &options->checkpoint, "folder for the latest checkpoint");
   command.option("--checkpoint-every", &options->checkpoint_every, "steps between checkpoints")
@@ -216,6 +261,7 @@ void add_train(CommandLine& line) {
           .option("--seed", &options->seed,
                   "random seed for shuffling and for random operators such as Dropout")
           .at_least(0);
+  add_watch_options(command, options.get());
   add_threads(command, &options->threads);
   options->info_argument = add_info(command, &options->info);
   command.flag("--initialize", &options->initialize,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/data_arguments.h"
 #include "cli/training_options.h"
 #include "train/checkpoint.h"
 
@@ -11,7 +12,10 @@ namespace onward::cli {
 
 struct TrainArguments {
   std::string model, data, output, evaluation, checkpoint;
+  std::string early_stop, keep, time_limit;
+  double split = 0;
   std::vector<std::string> feeds;
+  DataArguments reading;
   int64_t epochs = 1, steps = 0, batch = 32, accumulate = 1, checkpoint_every = 0, seed = 0;
   int64_t threads = 0, info = -1;
   bool resume = false, initialize = false, json = false, inference = false, drop_last = false;
@@ -19,7 +23,7 @@ struct TrainArguments {
 
   // Whether the user gave them makes a difference.
   std::optional<Argument> epochs_argument, batch_argument, accumulate_argument, seed_argument,
-      info_argument;
+      info_argument, split_argument;
 
   /// `--epochs` has a default, which does not count where `--steps` is given.
   bool counts_epochs() const { return epochs_argument->given() || steps == 0; }

@@ -43,7 +43,9 @@ GivenData::GivenData(nb::handle data) {
   }
 }
 
-Dataset GivenData::open() const { return where_ ? open_dataset(*where_) : Dataset(arrays_); }
+Dataset GivenData::open(const DataOptions& options) const {
+  return where_ ? open_dataset(*where_, options) : Dataset(arrays_);
+}
 
 void stop_if_interrupted() {
   const nb::gil_scoped_acquire locked;

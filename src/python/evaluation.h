@@ -22,7 +22,7 @@ class GivenData {
   explicit GivenData(nb::handle data);
 
   /// Needs nothing of Python: a file is read while other threads go on.
-  Dataset open() const;
+  Dataset open(const DataOptions& options) const;
 
  private:
   std::optional<std::string> where_;

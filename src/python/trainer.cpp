@@ -112,7 +112,7 @@ class PyTrainer {
                       std::optional<size_t> info) {
     const GivenData arrays(given);
     const nb::gil_scoped_release unlocked;
-    Dataset data = arrays.open();
+    Dataset data = arrays.open(data_options_of(*model_));
     const int64_t examples = data.size();
     const std::scoped_lock lock(mutex_);
     const Threads threads(trainer_.threads());

@@ -8,6 +8,7 @@
 #include "grad/differentiate.h"
 #include "grad/step.h"
 #include "onward/error.h"
+#include "runtime/parallel.h"
 #include "train/step_parts.h"
 
 namespace onward {
@@ -72,7 +73,9 @@ void Evaluator::add_inference(const Model& model, const Dataset& data, const Arr
 Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
                        const std::function<void(int64_t)>& on_batch) {
   MetricTotals totals;
-  std::vector<int64_t> rows;
+  std::vector<int64_t> rows(static_cast<size_t>(feeds.size()));
+  std::iota(rows.begin(), rows.end(), 0);
+  feeds.expect(rows, 2 * std::min(batch, feeds.size()), threads());
   for (int64_t first = 0; first < feeds.size(); first += batch) {
     rows.resize(static_cast<size_t>(std::min(batch, feeds.size() - first)));
     std::iota(rows.begin(), rows.end(), first);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "onward/error.h"
@@ -12,7 +13,8 @@ namespace onward {
 namespace {
 
 /// Where data is to blame for a loss that is not finite: the first such number in a batch.
-std::optional<std::string> find_not_finite(const TensorMap& batch, std::span<const int64_t> rows) {
+std::optional<std::string> find_not_finite(const TensorMap& batch, const Feeds& feeds,
+                                           std::span<const int64_t> rows) {
   for (const auto& [name, tensor] : batch) {
     if (!is_float(tensor.dtype()) || tensor.dims().empty()) continue;
     for (int64_t i = 0; i < tensor.size(); ++i) {
@@ -20,7 +22,7 @@ std::optional<std::string> find_not_finite(const TensorMap& batch, std::span<con
       if (std::isfinite(number)) continue;
       const auto row = static_cast<size_t>(i / (tensor.size() / tensor.dims()[0]));
       return fmt::format("the data is not finite: input '{}' holds {} in example {}", name, number,
-                         rows[row]);
+                         feeds.place(rows[row]));
     }
   }
   return std::nullopt;
@@ -34,15 +36,23 @@ class Loop {
 
   Ending run() {
     report_.begin({.examples = feeds_.size(),
+                   .classes = feeds_.class_counts(),
                    .steps_per_epoch = steps_per_epoch(feeds_.size(), state_),
                    .epochs = options_.epochs,
                    .steps = options_.steps,
                    .first_step = state_.step});
     while (!is_finished()) {
+      if (const auto reason = early_end()) {
+        report_.stopped(moment(), *reason);
+        break;
+      }
       if (Interrupt::requested()) return Ending::interrupted;
       step();
       const bool epoch_is_over = examples_left() == 0;
-      if (epoch_is_over) end_epoch();
+      if (epoch_is_over && end_epoch()) {
+        keep();
+        options_.on_best();
+      }
       if (wants_checkpoint(epoch_is_over)) {
         save();
       } else if (epoch_is_over) {
@@ -61,6 +71,22 @@ class Loop {
            (options_.steps > 0 && state_.step >= options_.steps);
   }
 
+  /// Why to end before that.
+  std::optional<std::string> early_end() const {
+    const uint64_t best = state_.best ? state_.best->epoch : 0;
+    if (options_.patience && state_.position == 0 && state_.epoch - best >= *options_.patience) {
+      const uint64_t since = state_.epoch - best;
+      if (best == 0) return fmt::format("{} was NaN in {} epochs", options_.watched, since);
+      return fmt::format("{} was best in epoch {}, and not better in {} epoch{} since",
+                         options_.watched, best, since, since == 1 ? "" : "s");
+    }
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    if (options_.seconds > 0 && passed.count() >= options_.seconds) {
+      return fmt::format("the time limit was reached after step {}", state_.step);
+    }
+    return std::nullopt;
+  }
+
   /// Of this epoch, as far as they are used.
   int64_t examples_left() const {
     const int64_t left = feeds_.size() - state_.position;
@@ -75,6 +101,8 @@ class Loop {
     if (order_epoch_ != state_.epoch) {
       order_ = shuffled_order(feeds_.size(), state_.seed, state_.epoch);
       order_epoch_ = state_.epoch;
+      feeds_.expect(std::span(order_).subspan(static_cast<size_t>(position)),
+                    2 * std::min(examples_a_step(state_), feeds_.size()), trainer_.threads());
     }
     std::vector<std::span<const int64_t>> parts;
     for (int64_t i = 0; i < state_.accumulate && position < feeds_.size(); ++i) {
@@ -103,7 +131,7 @@ class Loop {
                     });
     } catch (Error& error) {
       for (size_t i = 0; i < batches.size(); ++i) {
-        const auto cause = find_not_finite(batches[i], parts[i]);
+        const auto cause = find_not_finite(batches[i], feeds_, parts[i]);
         if (cause) error.add_context(*cause);
       }
       if (const auto name = trainer_.find_spoiled()) {
@@ -120,17 +148,25 @@ class Loop {
     report_.step(now, totals.summary(), state_.totals.summary());
   }
 
-  void report_epoch() {
+  std::optional<Summary> report_epoch() {
     std::optional<Summary> evaluation;
     if (options_.evaluate) evaluation = options_.evaluate();
     report_.epoch(moment(), state_.totals.summary(), evaluation);
+    return evaluation;
   }
 
-  void end_epoch() {
-    report_epoch();
+  /// True where it is the best so far.
+  bool end_epoch() {
+    const std::optional<Summary> evaluation = report_epoch();
     ++state_.epoch;
     state_.position = 0;
     state_.totals = {};
+    if (options_.watched.empty() || !evaluation) return false;
+    const double value = metric_of(*evaluation, options_.watched);
+    const bool is_best = !std::isnan(value) &&
+                         (!state_.best || is_better(options_.watched, value, state_.best->value));
+    if (is_best) state_.best = {.value = value, .epoch = state_.epoch, .step = state_.step};
+    return is_best;
   }
 
   bool wants_checkpoint(bool epoch_is_over) const {
@@ -166,6 +202,7 @@ class Loop {
   LoopState& state_;
   const LoopOptions& options_;
   Report& report_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<int64_t> order_;
   std::optional<uint64_t> order_epoch_;  // the epoch that the order is for
   std::optional<uint64_t> saved_;        // the step after which the last checkpoint was written

@@ -16,6 +16,14 @@ struct LoopOptions {
   uint64_t checkpoint_every = 0;
   /// Evaluates the model after each epoch, where given.
   std::function<Summary()> evaluate;
+  /// The metric of the evaluation by which epochs are compared; empty for none.
+  std::string watched;
+  /// Ends the training after so many epochs without a better one.
+  std::optional<uint64_t> patience;
+  /// Is called after an epoch that is better than all before, with a state that is good.
+  std::function<void()> on_best = [] {};
+  /// Ends the training after the step in which it is over, counted from the call; 0 for none.
+  double seconds = 0;
   /// Is told when the trainer's model has got a state that is known to be good, and whose it is.
   std::function<void(const LoopState&)> on_kept = [](const LoopState&) {};
 };

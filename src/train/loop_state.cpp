@@ -71,6 +71,10 @@ std::string to_json(const LoopState& state) {
   if (state.arrays) json["arrays"] = *state.arrays;
   if (state.settings) json["settings"] = *state.settings;
   if (state.tensors) json["tensors"] = *state.tensors;
+  if (!state.options.empty()) json["options"] = state.options;
+  if (const auto& best = state.best) {
+    json["best"] = {{"value", best->value}, {"epoch", best->epoch}, {"step", best->step}};
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -99,6 +103,15 @@ LoopState loop_state_from_json(const std::string& text) {
     read("arrays", state.arrays);
     read("settings", state.settings);
     read("tensors", state.tensors);
+    if (json.contains("options")) {
+      state.options = json.at("options").get<std::map<std::string, std::string>>();
+    }
+    if (json.contains("best")) {
+      const Json& best = json.at("best");
+      state.best = {.value = best.at("value").get<double>(),
+                    .epoch = count<uint64_t>(best, "epoch"),
+                    .step = count<uint64_t>(best, "step")};
+    }
     return state;
   } catch (const Json::exception& failure) {
     throw Error(std::string("its training record is damaged: ") + failure.what());

@@ -28,6 +28,16 @@ struct LoopState {
 
   std::optional<uint32_t> tensors;  // tensors_checksum() of a checkpoint
 
+  /// What was asked for on the command line and goes on without being said again, by option.
+  std::map<std::string, std::string> options;
+
+  /// The best epoch so far, by the metric that is watched.
+  struct Best {
+    double value = 0;
+    uint64_t epoch = 0, step = 0;
+  };
+  std::optional<Best> best;
+
   // How far it is.
   uint64_t epoch = 0;    // epochs done
   int64_t position = 0;  // examples seen in this one

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/suggestion.h"
 #include "onward/error.h"
 #include "ops/op_def.h"
 
@@ -151,6 +152,22 @@ Summary MetricTotals::summary() const {
   }
   if (judged > 0) summary.accuracy = static_cast<double>(right) / static_cast<double>(judged);
   return summary;
+}
+
+double metric_of(const Summary& summary, const std::string& name) {
+  if (name == "accuracy" && summary.accuracy) return *summary.accuracy;
+  std::vector<std::string> names;
+  if (summary.accuracy) names.emplace_back("accuracy");
+  if (summary.losses.size() == 1) names.emplace_back("loss");
+  for (const auto& [loss, value] : summary.losses) {
+    if (name == loss || (name == "loss" && summary.losses.size() == 1)) return value;
+    if (loss != "loss") names.push_back(loss);
+  }
+  throw Error(unknown_name("metric", name, names));
+}
+
+bool is_better(const std::string& metric, double value, double than) {
+  return metric == "accuracy" ? value > than : value < than;
 }
 
 std::string to_string(const Summary& summary) {

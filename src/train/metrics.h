@@ -56,6 +56,12 @@ class MetricTotals {
   Loss& loss(const std::string& name, size_t info);
 };
 
+/// The number that a metric's name stands for: `accuracy`, `loss` where there is one, or a loss by
+/// its name. Throws Error that lists what there is.
+double metric_of(const Summary& summary, const std::string& name);
+/// Whether less of it is better.
+bool is_better(const std::string& metric, double value, double than);
+
 /// "loss 0.1234, accuracy 98.7 %".
 std::string to_string(const Summary& summary);
 

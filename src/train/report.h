@@ -13,7 +13,9 @@ namespace onward {
 
 /// What a training is about to do.
 struct Job {
-  int64_t examples = 0;          // in the data
+  int64_t examples = 0;  // in the data
+  /// Of each class, where the data has names for them.
+  std::vector<std::pair<std::string, int64_t>> classes;
   uint64_t steps_per_epoch = 0;  // of all its batches
   uint64_t epochs = 0;           // to be done in all, or
   uint64_t steps = 0;            // to be done in all: whichever ends first
@@ -41,6 +43,10 @@ class Report {
                      const std::optional<Summary>& evaluation) = 0;
   virtual void checkpoint(const Moment& moment, const std::filesystem::path& file) = 0;
   virtual void interrupted(const Moment& moment, const std::string& how_to_resume) = 0;
+  /// Where the model of the best epoch is, once all is done; the moment is its own.
+  virtual void best(const Moment& moment, const std::filesystem::path& file) = 0;
+  /// Why it ends before its last epoch, though nothing is wrong.
+  virtual void stopped(const Moment& moment, const std::string& reason) = 0;
   virtual void done(const Moment& moment, const std::filesystem::path& file) = 0;
 };
 

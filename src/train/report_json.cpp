@@ -24,12 +24,14 @@ class JsonReport : public Report {
  public:
   void begin(const Job& job) override {
     begin_ = Clock::now();
-    print({{"event", "begin"},
-           {"examples", job.examples},
-           {"steps_per_epoch", job.steps_per_epoch},
-           {"epochs", job.epochs},
-           {"steps", job.steps},
-           {"first_step", job.first_step}});
+    Json json = {{"event", "begin"},
+                 {"examples", job.examples},
+                 {"steps_per_epoch", job.steps_per_epoch},
+                 {"epochs", job.epochs},
+                 {"steps", job.steps},
+                 {"first_step", job.first_step}};
+    for (const auto& [name, count] : job.classes) json["classes"][name] = count;
+    print(json);
   }
 
   void step(const Moment& moment, const Summary& step, const Summary& /*epoch*/) override {
@@ -59,6 +61,18 @@ class JsonReport : public Report {
   void interrupted(const Moment& moment, const std::string& how_to_resume) override {
     Json json = at("interrupted", moment);
     json["resume"] = how_to_resume;
+    print(json);
+  }
+
+  void best(const Moment& moment, const std::filesystem::path& file) override {
+    Json json = at("best", moment);
+    json["file"] = file.string();
+    print(json);
+  }
+
+  void stopped(const Moment& moment, const std::string& reason) override {
+    Json json = at("stopped", moment);
+    json["reason"] = reason;
     print(json);
   }
 

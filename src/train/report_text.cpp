@@ -26,13 +26,32 @@ std::string counted(uint64_t steps) {
   return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
 }
 
+/// " of 2 classes (cats 40, dogs 38)"; of many, the smallest and the largest.
+std::string class_balance(const std::vector<std::pair<std::string, int64_t>>& classes) {
+  constexpr size_t kMaxListed = 10;
+  if (classes.empty()) return {};
+  std::string text;
+  if (classes.size() <= kMaxListed) {
+    for (const auto& [name, count] : classes) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
+    }
+  } else {
+    using Class = std::pair<std::string, int64_t>;
+    const auto [least, most] = std::ranges::minmax_element(classes, {}, &Class::second);
+    text = fmt::format("from {} of '{}' to {} of '{}'", least->second, least->first, most->second,
+                       most->first);
+  }
+  return fmt::format(" of {} class{} ({})", classes.size(), classes.size() == 1 ? "" : "es", text);
+}
+
 class TextReport : public Report {
  public:
   void begin(const Job& job) override {
     job_ = job;
     begin_ = Clock::now();
     if (job.first_step > 0) fmt::print("resuming after step {}\n", job.first_step);
-    fmt::print("{} examples, {} per epoch\n", job.examples, counted(job.steps_per_epoch));
+    fmt::print("{} examples{}, {} per epoch\n", job.examples, class_balance(job.classes),
+               counted(job.steps_per_epoch));
     std::fflush(stdout);
   }
 
@@ -67,6 +86,16 @@ class TextReport : public Report {
   void interrupted(const Moment& moment, const std::string& how_to_resume) override {
     bar_.clear();
     fmt::print("interrupted after step {}; resume with:\n  {}\n", moment.step, how_to_resume);
+  }
+
+  void best(const Moment& moment, const std::filesystem::path& file) override {
+    bar_.clear();
+    fmt::print("best epoch {}: {}\n", moment.epoch, file.string());
+  }
+
+  void stopped(const Moment& /*moment*/, const std::string& reason) override {
+    bar_.clear();
+    fmt::print("stopped: {}\n", reason);
   }
 
   void done(const Moment& moment, const std::filesystem::path& file) override {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "format/load.h"
 #include "tests/temporary_folder.h"
 #include "train/checkpoint.h"
@@ -25,10 +27,13 @@ class Remembered : public Report {
     checkpoints.push_back(moment.step);
   }
   void interrupted(const Moment&, const std::string&) override {}
+  void best(const Moment&, const std::filesystem::path&) override {}
+  void stopped(const Moment&, const std::string& reason) override { why = reason; }
   void done(const Moment&, const std::filesystem::path&) override {}
 
   std::vector<int64_t> steps;  // the examples of each
   std::vector<uint64_t> checkpoints;
+  std::string why;
 };
 
 /// A training whose state h tells in which order it saw its examples, and which random numbers.
@@ -70,6 +75,59 @@ TEST(Loop, TakesEachEpochInAnOrderOfItsOwn) {
   EXPECT_EQ(order_of(0, 1), order_of(0, 1));
   EXPECT_NE(order_of(0, 1), order_of(1, 1));
   EXPECT_NE(order_of(0, 1), order_of(0, 2));
+}
+
+TEST(Loop, StopsWhereNothingGetsBetter) {
+  struct Row {
+    const char* metric;
+    std::vector<double> values;  // by epoch; NaN is never better
+    uint64_t patience, epochs, best;
+  };
+  const double nan = std::nan("");
+  const Row rows[] = {
+      {"loss", {3, 2, 2, 4, 1}, 2, 4, 2},     {"loss", {3, 2, 2, 1, 1, 1}, 2, 6, 4},
+      {"accuracy", {0.3, 0.2, 0.9}, 1, 2, 1}, {"loss", {nan, 2, nan, nan}, 2, 4, 2},
+      {"loss", {nan, nan, nan}, 2, 2, 0},     {"loss", {3, 2, 1}, 1, 3, 3},
+  };
+  for (const Row& row : rows) {
+    // As a whole, and as two trainings of which the second goes on.
+    for (const uint64_t first : {uint64_t{0}, uint64_t{2}}) {
+      Trainer trainer(telling());
+      LoopState loop{.batch = 2, .infos = {0}};
+      std::vector<uint64_t> best;
+      Remembered report;
+      for (const uint64_t epochs : {first, row.values.size()}) {
+        if (epochs == 0) continue;
+        const LoopOptions options{.epochs = epochs,
+                                  .evaluate =
+                                      [&] {
+                                        const double value = row.values[loop.epoch];
+                                        return Summary{.losses = {{"loss", value}},
+                                                       .accuracy = value};
+                                      },
+                                  .watched = row.metric,
+                                  .patience = row.patience,
+                                  .on_best = [&] { best.push_back(loop.epoch); }};
+        train(trainer, feeds(telling(), 4), loop, options, report);
+      }
+      EXPECT_EQ(loop.epoch, row.epochs) << row.metric << row.values.size();
+      EXPECT_EQ(loop.best ? loop.best->epoch : 0, row.best);
+      EXPECT_EQ(best.empty() ? 0 : best.back(), row.best);
+      EXPECT_EQ(report.why.empty(), row.epochs == row.values.size()) << report.why;
+    }
+  }
+}
+
+TEST(Loop, ForgetsNothingOfTheBest) {
+  LoopState loop{.batch = 2, .infos = {0}};
+  loop.options = {{"--val-split", "0.1"}};
+  loop.best = {.value = 0.1, .epoch = 3, .step = 12};
+  const LoopState again = loop_state_from_json(to_json(loop));
+  EXPECT_EQ(again.options, loop.options);
+  ASSERT_TRUE(again.best);
+  EXPECT_EQ(again.best->value, 0.1);
+  EXPECT_EQ(again.best->epoch, 3U);
+  EXPECT_EQ(again.best->step, 12U);
 }
 
 TEST(Loop, GoesOnWithTheRandomNumbersOfItsStep) {

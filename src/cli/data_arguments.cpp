@@ -1,0 +1,166 @@
+#include "cli/data_arguments.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "data/image_folder.h"
+#include "ir/utf8.h"
+#include "onward/error.h"
+#include "train/metrics.h"
+
+namespace onward::cli {
+namespace {
+
+/// All of a text as a number.
+template <typename T>
+std::optional<T> number_in(std::string_view text) {
+  T number{};
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return number;
+}
+
+std::vector<double> numbers_in(const char* option, std::string_view text) {
+  std::vector<double> numbers;
+  for (size_t first = 0; first <= text.size();) {
+    const size_t comma = std::min(text.find(',', first), text.size());
+    const auto number = number_in<double>(text.substr(first, comma - first));
+    if (!number) {
+      throw Error(fmt::format("{} expects numbers such as 0.5 or 0.485,0.456,0.406, not '{}'",
+                              option, text));
+    }
+    numbers.push_back(*number);
+    first = comma + 1;
+  }
+  return numbers;
+}
+
+/// "224" or "224x320".
+std::array<int64_t, 2> size_in(const std::string& text) {
+  const size_t cross = text.find('x');
+  const auto height = number_in<int64_t>(std::string_view(text).substr(0, cross));
+  const auto width = cross == std::string::npos
+                         ? height
+                         : number_in<int64_t>(std::string_view(text).substr(cross + 1));
+  if (!height || !width) {
+    throw Error(fmt::format("--image-size expects HEIGHTxWIDTH such as 224x224, not '{}'", text));
+  }
+  return {*height, *width};
+}
+
+}  // namespace
+
+void add_data_options(Command& command, DataArguments* arguments) {
+  command
+      .option("--image-size", &arguments->size,
+              "size of images, where the model's input leaves it open")
+      .value_name("HEIGHTxWIDTH");
+  command
+      .option("--resize", &arguments->resize,
+              "images: length of the shorter side, before the center is cropped")
+      .at_least(1)
+      .default_name("just covers the input");
+  arguments->scale_argument =
+      command
+          .number("--scale", &arguments->scale,
+                  "images: factor for samples from 0 to 255, before --mean and --std")
+          .default_name("1/255");
+  command
+      .option("--mean", &arguments->mean,
+              "images: subtracted from scaled samples; one number, or one for each channel")
+      .value_name("M[,M,M]")
+      .default_name("none");
+  command
+      .option("--std", &arguments->std,
+              "images: what samples less the mean are divided by; likewise")
+      .value_name("S[,S,S]")
+      .default_name("1");
+  command.option("--label", &arguments->label, "table: the column of labels")
+      .value_name("COLUMN")
+      .default_name("label");
+  command.option("--ignore", &arguments->ignored, "table: leave out a column, such as an id")
+      .value_name("COLUMN");
+  command
+      .option("--categorical", &arguments->categorical,
+              "table: a column of numbers that stand for categories")
+      .value_name("COLUMN");
+  command.flag("--standardize", &arguments->standardize,
+               "table: scale columns of numbers to a mean of 0 and a standard deviation of 1");
+}
+
+void add_refit(Command& command, DataArguments* arguments) {
+  command.flag(
+      "--refit", &arguments->refit,
+      "learn classes and columns from this data, and forget those of the model's training");
+}
+
+DataOptions data_options(const DataArguments& arguments, const Model& model) {
+  DataOptions options = data_options_of(model);
+  ImageOptions& images = options.images;
+  if (!arguments.size.empty()) images.size = size_in(arguments.size);
+  if (arguments.resize > 0) images.resize = arguments.resize;
+  if (arguments.scale_argument && arguments.scale_argument->given()) {
+    images.scale = arguments.scale;
+  }
+  if (!arguments.mean.empty()) images.mean = numbers_in("--mean", arguments.mean);
+  if (!arguments.std.empty()) images.std = numbers_in("--std", arguments.std);
+  if (arguments.refit) {
+    options.classes.clear();
+    options.schema.reset();
+  }
+  options.table = {.label = arguments.label,
+                   .ignored = arguments.ignored,
+                   .categorical = arguments.categorical,
+                   .standardize = arguments.standardize};
+  if (options.schema && options.table != TableOptions()) {
+    throw Error(
+        "the model keeps how the columns of its training are read: omit --label, --ignore, "
+        "--categorical and --standardize, or train with --refit");
+  }
+  require_valid(images);
+  return options;
+}
+
+void add_words(const DataArguments& arguments, std::vector<std::string>& words) {
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--image-size", arguments.size);
+  if (arguments.resize > 0) add("--resize", std::to_string(arguments.resize));
+  if (arguments.scale_argument->given()) add("--scale", fmt::format("{}", arguments.scale));
+  add("--mean", arguments.mean);
+  add("--std", arguments.std);
+  add("--label", arguments.label);
+  for (const std::string& column : arguments.ignored) add("--ignore", column);
+  for (const std::string& column : arguments.categorical) add("--categorical", column);
+  if (arguments.standardize) words.emplace_back("--standardize");
+  if (arguments.refit) words.emplace_back("--refit");
+}
+
+void require_classes_fit(const Dataset& data, const Model& model) {
+  const auto labels = data.arrays().find(kLabelArray);
+  const auto classes = static_cast<int64_t>(data.options().classes.size());
+  if (classes == 0 || labels == data.arrays().end()) return;
+  const Value* scores = find_scores(*model.graph, labels->second.type());
+  if (!scores) return;
+  const auto scored = (*scores->type.shape)[1].value;
+  if (!scored || classes <= *scored) return;
+  throw Error(
+      fmt::format("the data has {} classes, but the model's output '{}' {} has scores for {}: "
+                  "leave out classes, or give the model's last layer as many outputs",
+                  classes, scores->name(), to_string(scores->type), *scored),
+      ErrorCode::data);
+}
+
+void warn_of_ignored(const Dataset& data, const std::string& where) {
+  if (!data.images() || data.images()->ignored().empty()) return;
+  const auto& ignored = data.images()->ignored();
+  fmt::print(stderr,
+             "warning: {} file{} in '{}' ignored, as the name is not that of an image: '{}'{}\n",
+             ignored.size(), ignored.size() == 1 ? "" : "s", where, printable(ignored.front()),
+             ignored.size() == 1 ? "" : " and others");
+}
+
+}  // namespace onward::cli

@@ -1,0 +1,165 @@
+#include "cli/train_watch.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "format/atomic_file.h"
+#include "onward/error.h"
+
+namespace onward::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSplit = "--val-split";
+constexpr const char* kEarlyStop = "--early-stop";
+constexpr const char* kKeep = "--keep";
+
+/// "90", "90s", "30m", "1h30m".
+double seconds_in(const std::string& text) {
+  double all = 0;
+  const char *at = text.data(), *end = at + text.size();
+  const auto refuse = [&] {
+    throw Error(
+        fmt::format("--time-limit expects a time such as 90s, 30m or 1h30m, not '{}'", text));
+  };
+  while (at != end) {
+    int64_t number = 0;
+    const auto result = std::from_chars(at, end, number);
+    if (result.ec != std::errc() || number < 0) refuse();
+    at = result.ptr;
+    const char unit = at == end ? 's' : *at++;
+    if (unit != 's' && unit != 'm' && unit != 'h') refuse();
+    all += static_cast<double>(number) * (unit == 's' ? 1 : unit == 'm' ? 60 : 3600);
+  }
+  if (!(all > 0)) refuse();
+  return all;
+}
+
+/// What a checkpoint holds may be anything.
+double split_in(const std::string& text) {
+  double part = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, part);
+  if (result.ec != std::errc() || result.ptr != end) {
+    throw Error(fmt::format("{} expects a number such as 0.2, not '{}'", kSplit, text));
+  }
+  return part;
+}
+
+/// METRIC:PATIENCE.
+void read_early_stop(const std::string& text, Watch& watch) {
+  const size_t colon = text.rfind(':');
+  uint64_t patience = 0;
+  if (colon != std::string::npos && colon > 0) {
+    const char* end = text.data() + text.size();
+    const auto result = std::from_chars(text.data() + colon + 1, end, patience);
+    if (result.ec != std::errc() || result.ptr != end) patience = 0;
+  }
+  if (patience == 0) {
+    throw Error(
+        fmt::format("--early-stop expects METRIC:PATIENCE such as loss:3 or accuracy:5, not "
+                    "'{}'",
+                    text));
+  }
+  watch.metric = text.substr(0, colon);
+  watch.patience = patience;
+}
+
+}  // namespace
+
+void add_watch_options(Command& command, TrainArguments* options) {
+  options->split_argument =
+      command
+          .number("--val-split", &options->split,
+                  "hold out this part of the data, label by label, to evaluate on after each epoch")
+          .value_name("FRACTION");
+  command
+      .option("--early-stop", &options->early_stop,
+              "stop after PATIENCE epochs whose evaluation has no better METRIC (loss, accuracy)")
+      .value_name("METRIC:PATIENCE");
+  command
+      .option(
+          "--keep", &options->keep,
+          "which epoch's model to write: the last, that with the best evaluation (by the metric "
+          "of --early-stop, else the loss), or both")
+      .choices({"last", "best", "best,last"})
+      .default_name("last");
+  command
+      .option("--time-limit", &options->time_limit,
+              "end with the step in which this time is over, such as 90s, 30m or 1h30m")
+      .value_name("TIME");
+}
+
+std::map<std::string, std::string> watch_options(const TrainArguments& options,
+                                                 const std::optional<LoopState>& saved) {
+  std::map<std::string, std::string> texts;
+  if (saved) texts = saved->options;
+  if (options.split_argument->given()) {
+    const std::string given = fmt::format("{}", options.split);
+    if (saved && texts[kSplit] != given) {
+      throw Error(fmt::format("the checkpoint was made {} {}, not with {}: omit {} to resume",
+                              texts[kSplit].empty() ? "without" : "with",
+                              texts[kSplit].empty() ? kSplit : texts[kSplit], given, kSplit));
+    }
+    texts[kSplit] = given;
+  }
+  if (!options.early_stop.empty()) texts[kEarlyStop] = options.early_stop;
+  if (!options.keep.empty()) texts[kKeep] = options.keep;
+  std::erase_if(texts, [](const auto& each) { return each.second.empty(); });
+  return texts;
+}
+
+Watch watch_of(const TrainArguments& options, const std::map<std::string, std::string>& texts) {
+  const auto text_of = [&](const char* option) {
+    const auto found = texts.find(option);
+    return found == texts.end() ? std::string() : found->second;
+  };
+  Watch watch;
+  if (const std::string text = text_of(kSplit); !text.empty()) watch.split = split_in(text);
+  if (const std::string text = text_of(kEarlyStop); !text.empty()) read_early_stop(text, watch);
+  const std::string keep = text_of(kKeep);
+  watch.keeps_best = keep.starts_with("best");
+  watch.keeps_last = keep != "best";
+  if (watch.keeps_best && watch.metric.empty()) watch.metric = "loss";
+  if (!options.time_limit.empty()) watch.seconds = seconds_in(options.time_limit);
+  if (watch.split && !options.evaluation.empty()) {
+    throw Error("--val-split and --eval both say what to evaluate on: omit one");
+  }
+  if (!watch.metric.empty() && !watch.split && options.evaluation.empty()) {
+    throw Error(fmt::format("{} compares evaluations: give --eval or --val-split",
+                            watch.patience ? kEarlyStop : "--keep best"));
+  }
+  return watch;
+}
+
+fs::path best_file(const TrainArguments& options) {
+  fs::path file = options.output;
+  return file.replace_extension("best" + file.extension().string());
+}
+
+void require_best_file(const TrainArguments& options, const Watch& watch, const LoopState& loop) {
+  if (!watch.keeps_best) return;
+  const fs::path file = best_file(options);
+  require_writable(file);
+  std::error_code failure;
+  if (loop.best && !fs::exists(file, failure)) {
+    throw Error(
+        fmt::format("the best model so far, of epoch {}, is no longer in '{}': restore it, or "
+                    "resume with --keep last",
+                    loop.best->epoch, file.string()),
+        ErrorCode::file);
+  }
+}
+
+std::vector<int64_t> hold_out(Feeds& feeds, const Watch& watch, uint64_t seed) {
+  if (!watch.split) return {};
+  std::vector<int64_t> labels;
+  if (const Tensor* array = feeds.labels()) labels = array->integers();
+  Split parts = split(feeds.size(), labels, *watch.split, seed);
+  feeds.select(std::move(parts.training));
+  return std::move(parts.validation);
+}
+
+}  // namespace onward::cli
