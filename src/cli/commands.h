@@ -21,6 +21,7 @@ void add_help(CommandLine& line);
 void add_import_weights(CommandLine& line);
 void add_lower(CommandLine& line);
 void add_ops(CommandLine& line);
+void add_predict(CommandLine& line);
 void add_prepare(CommandLine& line);
 void add_run(CommandLine& line);
 void add_show(CommandLine& line);

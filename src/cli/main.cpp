@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
   add_example(line);
   add_train(line);
   add_eval(line);
+  add_predict(line);
   add_run(line);
   add_testset(line);
   add_help(line);

@@ -74,7 +74,9 @@ void require_whole_batches(const Feeds& feeds, const LoopState& loop) {
 }
 
 Dataset open_training_data(const TrainArguments& options, const Model& model) {
-  Dataset data = open_dataset(options.data, data_options(options.reading, model));
+  DataOptions how = data_options(options.reading, model);
+  how.learns = true;
+  Dataset data = open_dataset(options.data, how);
   warn_of_ignored(data, options.data);
   require_classes_fit(data, model);
   return data;

@@ -84,6 +84,7 @@ void require_valid(const ImageOptions& options) {
 
 DataOptions data_options_of(const Model& model) {
   DataOptions options;
+  options.learns = false;
   read_entry(model, kImagesKey,
              [&](const OptionsJson& json) { options.images = images_from_json(json); });
   read_entry(model, kTableKey,

@@ -33,6 +33,10 @@ struct DataOptions {
   TableOptions table;
   /// How rows become arrays; is learned from the data where there is none.
   std::optional<TableSchema> schema;
+  /// Whether means and categories may be learned from the data, as a training does.
+  bool learns = true;
+  /// Whether labels are wanted; without, images may lie in any folder, and a table needs no column.
+  bool is_labeled = true;
   /// Names by label; none yet where empty.
   std::vector<std::string> classes;
 };

@@ -34,6 +34,7 @@ Arrays read_folder(const fs::path& folder) {
 Dataset open_folder(const fs::path& folder, const DataOptions& options) {
   Arrays arrays = read_folder(folder);
   if (!arrays.empty()) return Dataset(std::move(arrays));
+  if (!options.is_labeled) return {std::make_shared<const ImageFolder>(folder), options};
   if (!ImageFolder::is_one(folder)) {
     throw Error("the folder has no .npy files, and no folders of images, one for each class");
   }
@@ -42,7 +43,11 @@ Dataset open_folder(const fs::path& folder, const DataOptions& options) {
 
 Dataset open_table(const fs::path& file, DataOptions options) {
   const CsvTable table = read_csv(file);
-  if (!options.schema) options.schema = learn_schema(table, options.table);
+  if (!options.schema) {
+    options.schema = learn_schema(table, options.table);
+    if (!options.learns) require_plain(table, *options.schema);
+  }
+  if (!options.is_labeled) options.schema->label.clear();
   Arrays arrays = table_arrays(table, *options.schema, options.classes);
   return Dataset(std::move(arrays), std::move(options));
 }
@@ -64,6 +69,9 @@ Dataset open_any(const std::string& where, const DataOptions& options) {
     throw Error(fmt::format("there is no file or folder '{}'", where), ErrorCode::file);
   }
   if (fs::is_directory(path, failure)) return open_folder(path, options);
+  if (!options.is_labeled && ImageFolder::is_image(path)) {
+    return {std::make_shared<const ImageFolder>(path), options};
+  }
   if (path.extension() == ".npz") return Dataset(read_npz(path));
   if (path.extension() == ".npy") return Dataset({{path.stem().string(), read_npy(path)}});
   if (path.extension() == ".csv" || path.extension() == ".tsv") return open_table(path, options);
@@ -140,9 +148,11 @@ Dataset::Dataset(Arrays arrays, DataOptions options)
 }
 
 Dataset::Dataset(std::shared_ptr<const ImageFolder> images, DataOptions options)
-    : Dataset({{kLabelArray, Tensor::of<int64_t>({images->size()}, images->labels())}},
-              std::move(options)) {
-  options_.classes = images->classes();
+    : options_(std::move(options)), size_(images->size()) {
+  if (!images->labels().empty()) {
+    arrays_.emplace(kLabelArray, Tensor::of<int64_t>({size_}, images->labels()));
+    options_.classes = images->classes();
+  }
   images_ = std::move(images);
 }
 

@@ -19,7 +19,7 @@ class Dataset {
  public:
   /// Throws Error where lengths differ, or no array has a first dimension.
   explicit Dataset(Arrays arrays, DataOptions options = {});
-  /// Images `image` with an array `label` of their classes.
+  /// Images `image`, with an array `label` of their classes where they have some.
   Dataset(std::shared_ptr<const ImageFolder> images, DataOptions options);
 
   int64_t size() const { return size_; }

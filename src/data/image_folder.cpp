@@ -63,6 +63,19 @@ bool ImageFolder::is_one(const fs::path& root) {
   });
 }
 
+bool ImageFolder::is_image(const fs::path& file) { return is_image_name(file); }
+
+ImageFolder::ImageFolder(const fs::path& path)
+    : root_(fs::is_directory(path) ? path : path.parent_path()),
+      real_root_(fs::canonical(root_.empty() ? "." : root_)) {
+  if (fs::is_directory(path)) {
+    add_folder(root_);
+  } else {
+    add_file(fs::directory_entry(path));
+  }
+  if (files_.empty()) throw Error("the folder has no images");
+}
+
 ImageFolder::ImageFolder(fs::path root, std::vector<std::string> classes)
     : root_(std::move(root)), real_root_(fs::canonical(root_)), classes_(std::move(classes)) {
   std::vector<std::string> names;
@@ -106,8 +119,16 @@ ImageFolder::ImageFolder(fs::path root, std::vector<std::string> classes)
 }
 
 void ImageFolder::add_class(const std::string& name, int64_t label) {
-  const size_t before = files_.size();
-  std::vector<fs::path> folders = {root_ / name};
+  add_folder(root_ / name);
+  if (files_.size() == labels_.size()) {
+    throw Error(fmt::format("class '{}' has no images: its folder '{}' holds none", name,
+                            (root_ / name).string()));
+  }
+  labels_.resize(files_.size(), label);
+}
+
+void ImageFolder::add_folder(fs::path first) {
+  std::vector<fs::path> folders = {std::move(first)};
   while (!folders.empty()) {
     const fs::path folder = std::move(folders.back());
     folders.pop_back();
@@ -115,7 +136,7 @@ void ImageFolder::add_class(const std::string& name, int64_t label) {
     for (const auto& entry : sorted_entries(folder)) {
       std::error_code failure;
       if (!entry.is_directory(failure)) {
-        if (!add_file(entry, label)) {
+        if (!add_file(entry)) {
           ignored_.push_back(entry.path().lexically_relative(root_).string());
         }
       } else if (entry.is_symlink(failure)) {  // it may lead back to where we come from
@@ -127,13 +148,9 @@ void ImageFolder::add_class(const std::string& name, int64_t label) {
     }
     folders.insert(folders.end(), inner.rbegin(), inner.rend());
   }
-  if (files_.size() == before) {
-    throw Error(fmt::format("class '{}' has no images: its folder '{}' holds none", name,
-                            (root_ / name).string()));
-  }
 }
 
-bool ImageFolder::add_file(const fs::directory_entry& entry, int64_t label) {
+bool ImageFolder::add_file(const fs::directory_entry& entry) {
   if (!is_image_name(entry.path())) return false;
   std::error_code failure;
   if (entry.is_symlink(failure)) require_inside(entry.path());
@@ -146,8 +163,8 @@ bool ImageFolder::add_file(const fs::directory_entry& entry, int64_t label) {
     throw Error(fmt::format("'{}': {}", printable(entry.path().string()), failure.message()),
                 ErrorCode::file);
   }
-  files_.push_back(entry.path().lexically_relative(root_).string());
-  labels_.push_back(label);
+  files_.push_back(root_.empty() ? entry.path().string()
+                                 : entry.path().lexically_relative(root_).string());
   bytes_.push_back(static_cast<int64_t>(size));
   return true;
 }

@@ -14,13 +14,18 @@ class ImageFolder {
   /// order of their names. Throws Error where there is no image, a class is unknown, or a link
   /// leads out of the folder.
   ImageFolder(std::filesystem::path root, std::vector<std::string> classes);
+  /// Images without classes: one file, or all of a folder at any depth.
+  explicit ImageFolder(const std::filesystem::path& path);
 
   /// Whether there is a folder in it, so that it can be meant as one of images.
   static bool is_one(const std::filesystem::path& root);
+  /// Whether a file's name says that it is an image.
+  static bool is_image(const std::filesystem::path& file);
 
   int64_t size() const { return static_cast<int64_t>(files_.size()); }
   const std::vector<std::string>& classes() const { return classes_; }
-  /// By image. The order is that of the folders' and the files' names.
+  /// By image; empty where there are no classes. The order is that of the folders' and the files'
+  /// names.
   const std::vector<int64_t>& labels() const { return labels_; }
   /// "cats/tom.jpg".
   const std::string& name(int64_t image) const { return files_[static_cast<size_t>(image)]; }
@@ -34,7 +39,8 @@ class ImageFolder {
 
  private:
   void add_class(const std::string& name, int64_t label);
-  bool add_file(const std::filesystem::directory_entry& entry, int64_t label);
+  void add_folder(std::filesystem::path folder);
+  bool add_file(const std::filesystem::directory_entry& entry);
   void require_inside(const std::filesystem::path& file) const;
 
   std::filesystem::path root_, real_root_;

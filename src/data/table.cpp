@@ -201,6 +201,17 @@ TableSchema learn_schema(const CsvTable& table, const TableOptions& options) {
   return schema;
 }
 
+void require_plain(const CsvTable& table, const TableSchema& schema) {
+  for (const TableColumn& column : schema.columns) {
+    const bool misses = std::ranges::any_of(column_of(table, column.name), is_missing);
+    if (!misses && !column.is_categorical()) continue;
+    throw Error(fmt::format(
+        "column '{}' has {}, and the model does not keep what its training made of them: train it "
+        "with `onward train` on a table, or give numbers",
+        column.name, column.is_categorical() ? "texts" : "missing values"));
+  }
+}
+
 Arrays table_arrays(const CsvTable& table, const TableSchema& schema,
                     std::vector<std::string>& classes) {
   Arrays arrays;

@@ -47,6 +47,10 @@ struct TableSchema {
 /// or too many different texts.
 TableSchema learn_schema(const CsvTable& table, const TableOptions& options);
 
+/// Throws Error where a table cannot be read without what a training has learned: it has texts, or
+/// misses numbers.
+void require_plain(const CsvTable& table, const TableSchema& schema);
+
 /// The arrays of a table: each column by its name (f64, or i64 for the place of a text in the
 /// categories), `features` f32[N,K] of all columns side by side, with a 1 among zeros for a text,
 /// and `label`: numbers as they are, or the place of a text in `classes`, which gets those of the

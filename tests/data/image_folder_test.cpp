@@ -53,6 +53,25 @@ TEST(ImageFolder, ListsImagesByClass) {
             (std::vector<int64_t>{2, 2, 1, 1, 1}));
 }
 
+TEST(ImageFolder, NeedsNoClasses) {
+  const TemporaryFolder folder;
+  for (const char* name : {"b.pgm", "a/x.pgm"}) write_image(folder.path() / name);
+  const ImageFolder images(folder.path());
+  ASSERT_EQ(images.size(), 2);
+  EXPECT_EQ(images.name(0), "b.pgm");
+  EXPECT_EQ(images.name(1), "a/x.pgm");
+  EXPECT_TRUE(images.labels().empty());
+  EXPECT_EQ(ImageFolder(folder.path() / "a/x.pgm").name(0), "x.pgm");
+  DataOptions options;
+  options.is_labeled = false;
+  EXPECT_EQ(open_dataset(folder.path().string(), options).description(), "image (2 files)");
+  EXPECT_EQ(open_dataset((folder.path() / "b.pgm").string(), options).size(), 1);
+  fs::remove_all(folder.path() / "a");
+  fs::remove(folder.path() / "b.pgm");
+  EXPECT_NE(said([&] { open_dataset(folder.path().string(), options); }).find("has no images"),
+            std::string::npos);
+}
+
 TEST(ImageFolder, SaysWhatIsWrong) {
   struct Row {
     const char* name;

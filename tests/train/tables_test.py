@@ -59,6 +59,9 @@ def test_tables_are_arrays(model, tmp_path):
     losses = [json.loads(done("eval", tmp_path / "t.onnx", "--data", tmp_path / file, "--json").stdout)["loss"]
               for file in ("others.csv", "others.npz")]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    done("train", model, "--data", tmp_path / "d.npz", "-o", tmp_path / "unaware.onnx")
+    refused = onward("eval", tmp_path / "unaware.onnx", "--data", tmp_path / "others.csv", *OPTIONS)
+    assert refused.returncode == 1 and "does not keep what its training made of them" in refused.stderr
     refused = onward("eval", tmp_path / "t.onnx", "--data", tmp_path / "others.csv", *OPTIONS)
     assert refused.returncode == 1 and "the model keeps how the columns" in refused.stderr
 
