@@ -16,6 +16,15 @@ bool has_avx2() {
 #endif
 }
 
+bool has_avx512() {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  return has_avx2() && __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
 namespace {
 
 using Key = std::tuple<std::string_view, std::string_view, DType, DType>;

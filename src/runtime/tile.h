@@ -14,6 +14,8 @@ namespace onward {
 
 /// Whether this machine has AVX2 and FMA.
 bool has_avx2();
+/// Whether it has AVX-512F too. Results do not depend on it.
+bool has_avx512();
 
 /// Elements of a tile: small enough for a dozen of them in the first cache, large enough for the
 /// call of a function to cost nothing.

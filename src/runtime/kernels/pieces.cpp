@@ -23,12 +23,12 @@ Layout layout_of_pieces(const Site& site) {
 }
 
 /// The bytes of a run, and how many runs there are.
-struct Runs {
+struct PieceRuns {
   int64_t count;
   size_t bytes;
 };
 
-Runs runs_of(std::vector<int64_t> dims, const Site& site, Layout layout) {
+PieceRuns runs_of(std::vector<int64_t> dims, const Site& site, Layout layout) {
   const auto rank = static_cast<int64_t>(dims.size());
   int64_t axis = site.node().int_or("axis", 0);
   if (axis < 0) axis += rank;
@@ -56,7 +56,7 @@ void add_piece(std::vector<Piece>& pieces, SlotIndex slot, size_t bytes) {
 
 /// Calls move(piece, run of the piece, run of the whole) for all runs of all pieces.
 template <typename Move>
-void for_each_run(const std::vector<Piece>& pieces, const Runs& whole, Move move) {
+void for_each_run(const std::vector<Piece>& pieces, const PieceRuns& whole, Move move) {
   const double cost =
       kByteCost * static_cast<double>(whole.bytes) + kRunCost * static_cast<double>(pieces.size());
   parallel_for(whole.count, cost, [&](int64_t first, int64_t last) {
@@ -75,7 +75,7 @@ void make_concat(Site& site) {
   for (size_t i = 0; i < site.node().inputs().size(); ++i) {
     add_piece(pieces, site.input(i, layout), runs_of(site.input_dims(i), site, layout).bytes);
   }
-  const Runs whole = runs_of(site.output_dims(0), site, layout);
+  const PieceRuns whole = runs_of(site.output_dims(0), site, layout);
   const SlotIndex y = site.output(0, layout);
   site.action([=](const Run& run) {
     for_each_run(pieces, whole, [&](const Piece& piece, size_t from, size_t to) {
@@ -86,7 +86,7 @@ void make_concat(Site& site) {
 
 void make_split(Site& site) {
   const Layout layout = layout_of_pieces(site);
-  const Runs whole = runs_of(site.input_dims(0), site, layout);
+  const PieceRuns whole = runs_of(site.input_dims(0), site, layout);
   const SlotIndex x = site.input(0, layout);
   std::vector<Piece> pieces;
   for (size_t i = 0; i < site.node().outputs().size(); ++i) {
