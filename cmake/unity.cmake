@@ -5,7 +5,7 @@ option(ONWARD_UNITY "compile several files as one" OFF)
 
 # Not twins that name what they do alike (frameworks, optimizers), what meets a macro of ONNX, or needs
 # flags of its own.
-set(not_in_unity "/src/cli/main|/src/emit/torch/(layers|example)|/src/image/(jpeg|png|tiff)|/src/infer/regex|/src/text/parse|/src/recipe/optimizer_|/src/runtime/tile_")
+set(not_in_unity "/src/cli/main|/src/emit/torch/(layers|example)|/src/image/(jpeg|png|tiff)|/src/infer/regex|/src/text/parse|/src/recipe/optimizer_|/src/runtime/tile_|_with_avx2")
 
 # Together, or else with precompiled headers.
 function(compile_quickly target)

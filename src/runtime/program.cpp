@@ -13,6 +13,7 @@
 #include "ops/infer_step.h"
 #include "ops/legalize.h"
 #include "runtime/continuation.h"
+#include "runtime/conv_method.h"
 #include "runtime/finite.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
@@ -259,7 +260,7 @@ std::unique_ptr<Plan> Program::plan_regions(const Model& step, const State& stat
 }
 
 BoundPlan& Program::bound_for(const TensorMap& inputs, const State& state) {
-  std::string key = std::to_string(threads());
+  std::string key = fmt::format("{} {}", threads(), name(conv_method()));
   for (const Value* input : step_.graph->inputs()) {
     const auto given = inputs.find(input->name());
     key += ';';

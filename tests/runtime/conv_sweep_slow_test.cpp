@@ -1,6 +1,7 @@
 // Convolutions of a thousand random shapes with both gradients and the bias's, in float32 in one
 // thread and in two, against the reference kernels in float64: libraries choose among many ways to
-// compute one, some of which are wrong for some shapes.
+// compute one, some of which are wrong for some shapes. Our own kernels take what they can, whether
+// they would be chosen for it or not.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 
 #include <random>
 
+#include "runtime/conv_method.h"
 #include "runtime/parallel.h"
 #include "tests/ops/case.h"
 #include "tests/runtime/both_ways.h"
@@ -77,26 +79,60 @@ Case random_conv(uint64_t seed) {
           {f64("x", x), f64("w", w), f64("b", {outputs})}};
 }
 
+/// What Winograd's kernels take: 3x3 taps, stride 1, images of one place to several tiles.
+Case random_conv_3x3(uint64_t seed) {
+  Draw draw(~seed);
+  const std::vector<int64_t> before = {draw.from(0, 2), draw.from(0, 2)},
+                             after = {draw.from(0, 2), draw.from(0, 2)};
+  const auto size = [&](size_t d) {
+    return draw.from(std::max<int64_t>(1, 3 - before[d] - after[d]), 11);
+  };
+  const std::vector<int64_t> x = {draw.from(1, 4), draw.channels(5), size(0), size(1)},
+                             w = {draw.channels(5), x[1], 3, 3};
+  const std::string text = fmt::format("y = Conv<pads = [{}, {}]>(x, w, b)",
+                                       fmt::join(before, ", "), fmt::join(after, ", "));
+  return {fmt::format("x [{}] w [{}] {}", fmt::join(x, ","), fmt::join(w, ","), text),
+          text,
+          {f64("x", x), f64("w", w), f64("b", {w[0]})}};
+}
+
+/// Whether plans of these methods, in one thread and two, give what the reference kernels give.
+void expect_reference(const Case& tested, std::initializer_list<ConvMethod> methods) {
+  const TensorMap tensors = case_tensors(tested);
+  const Outcome expected =
+      interpreted(step_of(gradient_model(tested, Shapes::fixed)), rounded(tensors, DType::f64));
+  ASSERT_EQ(expected.refusal, "");
+  const Model model = gradient_model(tested.in_f32(), Shapes::fixed);
+  for (const ConvMethod method : methods) {
+    const ConvMethodScope scope(method);
+    for (const int count : {1, 2}) {
+      const Threads threads(count);
+      const Outcome given = planned_apart(step_of(model), rounded(tensors, DType::f32));
+      ASSERT_EQ(given.refusal, "");
+      for (const char* result : {"y", "d_x", "d_w", "d_b"}) {
+        expect_close(given.outputs.at(result), expected.outputs.at(result), 2e-5,
+                     fmt::format("{} by {} in {} threads", result, name(method), count));
+      }
+    }
+  }
+}
+
 class ConvSweep : public testing::TestWithParam<int> {};
 
 TEST_P(ConvSweep, EqualsTheReference) {
   for (int shape = GetParam() * kPerTest; shape < (GetParam() + 1) * kPerTest; ++shape) {
     const Case tested = random_conv(static_cast<uint64_t>(shape));
     SCOPED_TRACE(fmt::format("shape {}: {}", shape, tested.name));
-    const TensorMap tensors = case_tensors(tested);
-    const Outcome expected =
-        interpreted(step_of(gradient_model(tested, Shapes::fixed)), rounded(tensors, DType::f64));
-    ASSERT_EQ(expected.refusal, "");
-    const Model model = gradient_model(tested.in_f32(), Shapes::fixed);
-    for (const int count : {1, 2}) {
-      const Threads threads(count);
-      const Outcome given = planned_apart(step_of(model), rounded(tensors, DType::f32));
-      ASSERT_EQ(given.refusal, "");
-      for (const char* name : {"y", "d_x", "d_w", "d_b"}) {
-        expect_close(given.outputs.at(name), expected.outputs.at(name), 2e-5,
-                     fmt::format("{} in {} threads", name, count));
-      }
-    }
+    expect_reference(tested, {ConvMethod::direct, ConvMethod::taps});
+  }
+}
+
+TEST_P(ConvSweep, EqualsTheReferenceByWinograd) {
+  constexpr int kOfWinograd = kPerTest / 4;
+  for (int shape = GetParam() * kOfWinograd; shape < (GetParam() + 1) * kOfWinograd; ++shape) {
+    const Case tested = random_conv_3x3(static_cast<uint64_t>(shape));
+    SCOPED_TRACE(fmt::format("shape {}: {}", shape, tested.name));
+    expect_reference(tested, {ConvMethod::winograd_4x4, ConvMethod::winograd_2x2});
   }
 }
 

@@ -6,7 +6,9 @@
 
 #include "ops/window.h"
 #include "runtime/kernels/conv_im2col.h"
+#include "runtime/kernels/conv_taps.h"
 #include "runtime/kernels/conv_weights.h"
+#include "runtime/kernels/conv_winograd.h"
 #include "runtime/kernels/onednn.h"
 #include "runtime/parallel.h"
 
@@ -232,12 +234,25 @@ void make_conv_grad_w(Site& site) {
 }
 
 constexpr KernelChoice kConvChoices[] = {
+    {"Conv", "winograd 4x4", refuses_winograd_4x4, make_conv_by_winograd_4x4, "",
+     Layout::channels_last},
+    {"Conv", "winograd 2x2", refuses_winograd_2x2, make_conv_by_winograd_2x2, "",
+     Layout::channels_last},
     {"Conv", "onednn", refuses_conv, make_conv, "", Layout::channels_last},
     {"Conv", "im2col", refuses_im2col, make_conv_by_im2col},
+    {"ConvGradW", "winograd 4x4", refuses_winograd_4x4_grad_w, make_conv_grad_w_by_winograd_4x4,
+     "onward", Layout::channels_last},
+    {"ConvGradW", "winograd 2x2", refuses_winograd_2x2_grad_w, make_conv_grad_w_by_winograd_2x2,
+     "onward", Layout::channels_last},
+    {"ConvGradW", "taps", refuses_taps, make_conv_grad_w_by_taps, "onward", Layout::channels_last},
     {"ConvGradW", "registers", refuses_register_sums, make_conv_grad_w_in_registers, "onward",
      Layout::channels_last},
     {"ConvGradW", "onednn", refuses_conv_grad_w, make_conv_grad_w, "onward", Layout::channels_last},
     {"ConvGradW", "im2col", refuses_im2col, make_conv_grad_w_by_im2col, "onward"},
+    {"ConvGradX", "winograd 4x4", refuses_winograd_4x4, make_conv_grad_x_by_winograd_4x4, "onward",
+     Layout::channels_last},
+    {"ConvGradX", "winograd 2x2", refuses_winograd_2x2, make_conv_grad_x_by_winograd_2x2, "onward",
+     Layout::channels_last},
     {"ConvGradX", "onednn", refuses_conv, make_conv_grad_x, "onward", Layout::channels_last},
     {"ConvGradX", "im2col", refuses_im2col, make_conv_grad_x_by_im2col, "onward"},
 };
