@@ -15,9 +15,16 @@
 
 namespace onward::api {
 
+/// How convolutions are computed; the two differ in the last digits.
+enum class Conv : uint8_t {
+  fastest,  // by Winograd's algorithm where that is faster
+  direct,   // as sums of products alone
+};
+
 struct TrainerOptions {
   uint64_t seed = 0;    // of random numbers
   int64_t threads = 0;  // of this Trainer; 0: as many as the machine has
+  Conv conv = Conv::fastest;
 };
 
 /// Means over the examples.

@@ -17,10 +17,17 @@
 
 namespace onward::api {
 
+static ConvMethod method_of(Conv conv) {
+  return conv == Conv::direct ? ConvMethod::direct : ConvMethod::fastest;
+}
+
 /// The Trainer itself, and a lock that lets one call in at a time.
 struct Trainer::Data {
   Data(const onward::Model& model, const TrainerOptions& options)
-      : inputs(model), trainer(copy(model), {.seed = options.seed, .threads = options.threads}) {}
+      : inputs(model),
+        trainer(
+            copy(model),
+            {.seed = options.seed, .threads = options.threads, .conv = method_of(options.conv)}) {}
 
   TensorMap fitted(const Batch& batch) const { return inputs.fitted(unwrap(batch)); }
   void require_info(std::optional<size_t> info) const {
@@ -100,6 +107,7 @@ Metrics Trainer::evaluate(const Dataset& data, std::optional<int64_t> batch_size
     const std::scoped_lock lock(data_->mutex);
     const onward::Model& model = data_->trainer.model();
     const Threads threads(data_->trainer.threads());
+    const ConvMethodScope convolutions(data_->trainer.conv());
     const Summary summary =
         onward::evaluate(model, chosen_infos(model, std::nullopt), DatasetData::of(data),
                          data_->trainer.state(), {.batch_size = batch_size});

@@ -8,6 +8,7 @@
 #include "format/atomic_file.h"
 #include "onward/error.h"
 #include "proto/external_data.h"
+#include "runtime/conv_method.h"
 #include "runtime/parallel.h"
 #include "train/evaluator.h"
 #include "train/fingerprint.h"
@@ -37,6 +38,7 @@ std::string resume_command(const TrainArguments& options) {
   add("--checkpoint", options.checkpoint);
   add_number("--checkpoint-every", options.checkpoint_every);
   add_number("--threads", options.threads);
+  if (options.conv_argument->given()) add("--conv", options.conv);
   if (options.inference) words.emplace_back("--inference");
   if (options.json) words.emplace_back("--json");
   words.emplace_back("--resume");
@@ -140,11 +142,15 @@ void run_train(const TrainArguments& options) {
   };
   if (keeps_checkpoints) stamp();
 
+  const bool as_saved = resumed && !options.conv_argument->given();
+  const std::string conv = as_saved ? loop.conv : options.conv;
   Trainer trainer(std::move(model),
                   {.seed = loop.seed,
                    .threads = options.threads > 0 ? options.threads : loop.threads,
+                   .conv = required_conv_method(conv),
                    .only_metrics = true});
   const Threads threads(trainer.threads());  // for the evaluation
+  const ConvMethodScope convolutions(trainer.conv());
   // So that whoever uses the model does to its data what the training did.
   for (const auto& [key, text] : feeds.data().kept()) trainer.set_metadata(key, text);
   if (resumed && trainer.threads() != loop.threads) {
@@ -154,6 +160,13 @@ void run_train(const TrainArguments& options) {
         loop.threads, trainer.threads());
   }
   loop.threads = trainer.threads();
+  if (resumed && conv != loop.conv) {
+    fmt::print(stderr,
+               "warning: the checkpoint was made with --conv {}; with {} the last digits may "
+               "differ\n",
+               loop.conv, conv);
+  }
+  loop.conv = conv;
   if (options.initialize) trainer.initialize();
   const auto report = options.json ? json_report() : text_report();
   Rescue rescue(options, trainer, loop, checkpoints);
@@ -265,6 +278,12 @@ void add_train(CommandLine& line) {
           .at_least(0);
   add_watch_options(command, options.get());
   add_threads(command, &options->threads);
+  options->conv_argument =
+      command
+          .option("--conv", &options->conv,
+                  "how convolutions are computed: 'fastest' takes Winograd's algorithm where it "
+                  "is faster, 'direct' sums up products alone")
+          .choices({"fastest", "direct"});
   options->info_argument = add_info(command, &options->info);
   command.flag("--initialize", &options->initialize,
                "run the model's initialization first, which resets all parameters");

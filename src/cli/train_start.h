@@ -11,7 +11,7 @@
 namespace onward::cli {
 
 struct TrainArguments {
-  std::string model, data, output, evaluation, checkpoint;
+  std::string model, data, output, evaluation, checkpoint, conv = "fastest";
   std::string early_stop, keep, time_limit;
   double split = 0;
   std::vector<std::string> feeds;
@@ -23,7 +23,7 @@ struct TrainArguments {
 
   // Whether the user gave them makes a difference.
   std::optional<Argument> epochs_argument, batch_argument, accumulate_argument, seed_argument,
-      info_argument, split_argument;
+      info_argument, split_argument, conv_argument;
 
   /// `--epochs` has a default, which does not count where `--steps` is given.
   bool counts_epochs() const { return epochs_argument->given() || steps == 0; }

@@ -29,10 +29,11 @@ using namespace nb::literals;
 /// A Trainer that several Python threads may call: one call at a time, Python going on meanwhile.
 class PyTrainer {
  public:
-  PyTrainer(const PyModel& model, uint64_t seed, int64_t threads)
+  PyTrainer(const PyModel& model, uint64_t seed, int64_t threads, const std::string& conv)
       : model_(model.model),
         inputs_(*model.model),
-        trainer_(copy(*model.model), {.seed = seed, .threads = threads}) {}
+        trainer_(copy(*model.model),
+                 {.seed = seed, .threads = threads, .conv = required_conv_method(conv)}) {}
 
   nb::dict step(const nb::dict& inputs, std::optional<size_t> info) {
     return call(inputs, [&](const TensorMap& tensors) { return trainer_.step(tensors, info); });
@@ -74,6 +75,7 @@ class PyTrainer {
   nb::dict gradients(const nb::dict& inputs, size_t info) {
     return call(inputs, [&](const TensorMap& tensors) {
       const Threads threads(trainer_.threads());
+      const ConvMethodScope convolutions(trainer_.conv());
       trainer_.require_info(info);
       gradients_.resize(model_->training.size());
       if (!gradients_[info]) gradients_[info].emplace(*model_, info);
@@ -116,6 +118,7 @@ class PyTrainer {
     const int64_t examples = data.size();
     const std::scoped_lock lock(mutex_);
     const Threads threads(trainer_.threads());
+    const ConvMethodScope convolutions(trainer_.conv());
     EvaluateOptions options{.batch_size = batch_size, .names = feed};
     options.on_batch = [](int64_t, int64_t) { stop_if_interrupted(); };
     return {examples, onward::evaluate(trainer_.model(), chosen_infos(*model_, info),
@@ -208,9 +211,10 @@ void bind_trainer(nb::module_& module) {
   nb::class_<PyTrainer>(
       module, "Trainer",
       "Trains a model: inference, initialization and training steps on one state. The given model "
-      "is not changed. `seed` seeds random operators; `threads=0` uses one thread per core.")
-      .def(nb::init<const PyModel&, uint64_t, int64_t>(), "model"_a, nb::kw_only(), "seed"_a = 0,
-           "threads"_a = 0)
+      "is not changed. `seed` seeds random operators; `threads=0` uses one thread per core; "
+      "`conv=\"direct\"` computes convolutions as sums of products alone.")
+      .def(nb::init<const PyModel&, uint64_t, int64_t, const std::string&>(), "model"_a,
+           nb::kw_only(), "seed"_a = 0, "threads"_a = 0, "conv"_a = "fastest")
       .def("step", &PyTrainer::step, "inputs"_a, "info"_a = nb::none(),
            nb::sig(step_signature.c_str()),
            "Runs one training step on a batch: all training infos in file order, or only `info`. "

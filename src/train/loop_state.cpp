@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "onward/error.h"
+#include "runtime/conv_method.h"
 
 namespace onward {
 namespace {
@@ -61,12 +62,19 @@ int64_t examples_a_step(const LoopState& state) {
 }
 
 std::string to_json(const LoopState& state) {
-  Json json = {{"version", kVersion},          {"seed", state.seed},
-               {"batch", state.batch},         {"accumulate", state.accumulate},
-               {"drop_last", state.drop_last}, {"infos", state.infos},
-               {"data", state.data},           {"threads", state.threads},
-               {"epoch", state.epoch},         {"position", state.position},
-               {"step", state.step},           {"totals", to_json(state.totals)}};
+  Json json = {{"version", kVersion},
+               {"seed", state.seed},
+               {"batch", state.batch},
+               {"accumulate", state.accumulate},
+               {"drop_last", state.drop_last},
+               {"infos", state.infos},
+               {"data", state.data},
+               {"threads", state.threads},
+               {"epoch", state.epoch},
+               {"position", state.position},
+               {"step", state.step},
+               {"totals", to_json(state.totals)},
+               {"conv", state.conv}};
   if (state.model) json["model"] = *state.model;
   if (state.arrays) json["arrays"] = *state.arrays;
   if (state.settings) json["settings"] = *state.settings;
@@ -99,6 +107,10 @@ LoopState loop_state_from_json(const std::string& text) {
     const auto read = [&]<typename T>(const char* key, std::optional<T>& to) {
       if (json.contains(key)) to = json.at(key).get<T>();
     };
+    if (json.contains("conv")) {
+      state.conv = json.at("conv").get<std::string>();
+      required_conv_method(state.conv);
+    }
     read("model", state.model);
     read("arrays", state.arrays);
     read("settings", state.settings);

@@ -21,6 +21,7 @@ struct LoopState {
   std::vector<size_t> infos;
   uint64_t data = 0;              // Dataset::fingerprint()
   int threads = 0;                // sums are cut by it, so that other numbers round otherwise
+  std::string conv = "direct";    // how convolutions are computed; all were direct once
   std::optional<uint32_t> model;  // model_fingerprint(); checkpoints of before have none
   std::optional<std::map<std::string, std::string>> arrays;  // which array is given to which input
 

@@ -133,6 +133,7 @@ void Trainer::step(std::span<const TensorMap> micro_batches, std::span<const siz
                    const OnOutputs& on_outputs) {
   if (micro_batches.empty()) throw Error("a step needs at least one batch");
   const Threads threads(threads_);
+  const ConvMethodScope convolutions(options_.conv);
   eval::RandomKey random{.seed = options_.seed, .step = steps_};
   StateUndo undo(state_);
   for (const size_t& info : infos) {
@@ -164,17 +165,20 @@ Program& Trainer::inference() {
 
 TensorMap Trainer::infer(const TensorMap& inputs) {
   const Threads threads(threads_);
+  const ConvMethodScope convolutions(options_.conv);
   return inference().run(inputs, state_, {.seed = options_.seed, .step = steps_});
 }
 
 Trainer::Values Trainer::infer_values(const TensorMap& inputs, const Values& containers) {
   const Threads threads(threads_);
+  const ConvMethodScope convolutions(options_.conv);
   return inference().run_values(inputs, containers, state_,
                                 {.seed = options_.seed, .step = steps_});
 }
 
 void Trainer::initialize() {
   const Threads threads(threads_);
+  const ConvMethodScope convolutions(options_.conv);
   StateUndo undo(state_);
   for (const TrainingInfo& info : model_.training) {
     if (!info.initialization) continue;

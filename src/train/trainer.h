@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "eval/runtime_value.h"
+#include "runtime/conv_method.h"
 #include "runtime/state.h"
 #include "train/metrics.h"
 
@@ -18,6 +19,7 @@ class Program;
 struct TrainerOptions {
   uint64_t seed = 0;
   int64_t threads = 0;  // 0: as many as the machine has
+  ConvMethod conv = ConvMethod::fastest;
   /// Let steps give only what is reported, losses and scores, and compute nothing else.
   bool only_metrics = false;
 };
@@ -66,6 +68,8 @@ class Trainer {
 
   /// How many threads it computes with, whatever others do.
   int threads() const { return threads_; }
+  /// How it convolves.
+  ConvMethod conv() const { return options_.conv; }
 
   /// The steps done so far: part of the key of random numbers.
   uint64_t steps() const { return steps_; }

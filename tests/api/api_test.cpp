@@ -46,6 +46,16 @@ TEST(Api, Trains) {
   EXPECT_NEAR(y.data<float>()[0], 21, 0.5);
 }
 
+TEST(Api, ConvolvesAsAskedFor) {
+  const Model model = parse(R"(<ir_version: 8, opset_import: ["" : 17]>
+      m (float[N,64,16,16] x) => (float[N,64,16,16] y) <float[64,64,3,3] w = normal(1, 0.05)> {
+        y = Conv<pads = [1, 1, 1, 1]>(x, w) })");
+  const Tensor x({16, 64, 16, 16}, std::vector<float>(16 * 64 * 16 * 16, 1));
+  Trainer trainer(model, {.conv = Conv::direct});
+  trainer.infer({{"x", x}});
+  EXPECT_EQ(trainer.explain().find("% winograd"), std::string::npos) << trainer.explain();
+}
+
 TEST(Api, ResumesFromAFile) {
   const fs::path file = scratch("line.onnx");
   Trainer one(trainable());

@@ -239,6 +239,24 @@ def test_each_trainer_has_its_own_threads(threads, others):
     assert trained_bits(threads, others) == trained_bits(threads)
 
 
+CONV = onward.parse("""<ir_version: 8, opset_import: ["" : 17]>
+    m (float[N,64,16,16] x) => (float[N,64,16,16] y) <float[64,64,3,3] w = normal(1, 0.05)> {
+      y = Conv<pads = [1, 1, 1, 1]>(x, w) }""")
+
+
+@pytest.mark.parametrize("conv, may_be_winograd", [("fastest", True), ("direct", False)])
+def test_convolutions_are_computed_as_asked_for(conv, may_be_winograd):
+    trainer = onward.Trainer(CONV, conv=conv)
+    trainer.infer({"x": np.ones((16, 64, 16, 16), np.float32)})
+    has_avx2 = " avx2 " in pathlib.Path("/proc/cpuinfo").read_text()
+    assert ("% winograd" in trainer.explain()) == (may_be_winograd and has_avx2)
+
+
+def test_another_way_to_compute_convolutions_is_refused():
+    with pytest.raises(onward.Error, match="'fast' is no way to compute convolutions: give 'fastest' or 'direct'"):
+        onward.Trainer(CONV, conv="fast")
+
+
 @pytest.mark.parametrize("threads", [-1, 257, 100000, 2**40])
 def test_threads_are_bounded(threads):
     with pytest.raises(onward.Error, match=f"{threads} threads are not supported"):

@@ -60,6 +60,16 @@ TEST(LoopState, ComesBack) {
   EXPECT_EQ(back.totals.losses[0].sum, 0.1 + 0.2);
 }
 
+/// Checkpoints of before Winograd's algorithm do not say it.
+TEST(LoopState, WasOnceOfDirectConvolutions) {
+  const std::string said = R"(,"conv":"fastest")";
+  std::string text = to_json(LoopState{.batch = 1, .conv = "fastest"});
+  EXPECT_EQ(loop_state_from_json(text).conv, "fastest");
+  const size_t at = text.find(said);
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_EQ(loop_state_from_json(text.erase(at, said.size())).conv, "direct");
+}
+
 TEST(LoopState, RefusesWhatIsDamaged) {
   const std::string good = to_json(LoopState{.batch = 1});
   EXPECT_NO_THROW(loop_state_from_json(good));
