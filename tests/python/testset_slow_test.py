@@ -47,6 +47,17 @@ def folder(tmp_path_factory):
     return folder
 
 
+def parsed(data, kind):
+    if kind.HasField("optional_type"):
+        proto = onnx.OptionalProto.FromString(data)
+        if proto.HasField("sequence_value"):
+            return numpy_helper.to_list(proto.sequence_value)
+        return numpy_helper.to_array(proto.tensor_value) if proto.HasField("tensor_value") else None
+    if kind.HasField("sequence_type"):
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(data))
+
+
 def value(file, kind):
     """What a file holds, by the type that the model states."""
     data = file.read_bytes()
@@ -54,7 +65,7 @@ def value(file, kind):
         return entries(onnx.MapProto.FromString(data))
     if kind.HasField("sequence_type") and kind.sequence_type.elem_type.HasField("map_type"):
         return [entries(each) for each in onnx.SequenceProto.FromString(data).map_values]
-    return backend_test.parsed(data, kind)
+    return parsed(data, kind)
 
 
 def entries(proto):
@@ -90,29 +101,17 @@ def values(data, which, infos):
             if (data / f"{which}_{i}.pb").exists()]
 
 
-def run_on_messages(model, data, out):
-    """Python's arrays are tensors: what takes or gives other values is run by a tool."""
-    out.mkdir(parents=True)
-    for file in data.glob("input_*.pb"):
-        (out / file.name).write_bytes(file.read_bytes())
-    done = subprocess.run([pathlib.Path(os.environ["ONWARD_TOOLS"]) / "value_tool", model, out], capture_output=True,
-                          text=True, env=own_environment())
-    assert done.returncode == 0, done.stderr
+def has_containers(model):
+    return any(not value.type.HasField("tensor_type") for value in [*model.graph.input, *model.graph.output])
 
 
-def outcome(case, scratch):
+def outcome(case):
     """"passed", or what went wrong."""
     try:
-        file = pathlib.Path(case.model_dir) / "model.onnx"
-        model = onnx.load(file)
-        backend = None if backend_test.has_containers(model) else onward.backend.prepare(model)
+        model = onnx.load(pathlib.Path(case.model_dir) / "model.onnx")
+        backend = onward.backend.prepare(model)
         for data in sorted(pathlib.Path(case.model_dir).glob("test_data_set_*")):
-            if backend:
-                results = backend.run(values(data, "input", model.graph.input))
-            else:
-                out = scratch / pathlib.Path(case.model_dir).parent.name / case.name / data.name
-                run_on_messages(file, data, out)
-                results = values(out, "output", model.graph.output)
+            results = backend.run(values(data, "input", model.graph.input))
             check(list(results), values(data, "output", model.graph.output), case)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
@@ -154,9 +153,9 @@ def test_no_two_dimensions_share_a_symbol(folder):
 
 
 @pytest.mark.parametrize("part, gaps", [("symbolic", SYMBOLIC_GAPS), ("erased", ERASED_GAPS)])
-def test_what_passes_with_sizes_passes_without(folder, tmp_path, part, gaps):
+def test_what_passes_with_sizes_passes_without(folder, part, gaps):
     given_up = backend_test.GAPS  # with sizes, which backend_test.py sees to
-    found = {name: outcome(case, tmp_path) for name, case in cases(folder, f"node_{part}").items()
+    found = {name: outcome(case) for name, case in cases(folder, f"node_{part}").items()
              if not known_gaps([name], given_up)}
     failed = {name: what for name, what in found.items() if what != "passed"}
     operators = set(onward.operators()) | {("ai.onnx.preview.training", "Gradient"), ("", "Scatter"), ("", "Upsample")}
@@ -169,8 +168,8 @@ def test_what_passes_with_sizes_passes_without(folder, tmp_path, part, gaps):
 
 
 @pytest.mark.parametrize("part", ["ml", "ml_symbolic", "ml_erased"])
-def test_ml(folder, tmp_path, part):
-    found = {name: outcome(case, tmp_path) for name, case in cases(folder, part).items()}
+def test_ml(folder, part):
+    found = {name: outcome(case) for name, case in cases(folder, part).items()}
     assert {name: what for name, what in found.items() if what != "passed"} == {}
 
 
@@ -180,7 +179,7 @@ def test_one_model_takes_two_sizes(folder, part):
     for case in cases(folder, part).values():
         model = onnx.load(pathlib.Path(case.model_dir) / "model.onnx")
         data = pathlib.Path(case.model_dir) / "test_data_set_0"
-        if len(model.graph.node) != 1 or model.graph.node[0].op_type not in EACH_EXAMPLE or backend_test.has_containers(model):
+        if len(model.graph.node) != 1 or model.graph.node[0].op_type not in EACH_EXAMPLE or has_containers(model):
             continue
         inputs, wanted = (values(data, which, infos) for which, infos in
                           (("input", model.graph.input), ("output", model.graph.output)))

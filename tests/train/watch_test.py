@@ -59,7 +59,7 @@ def test_time_limit(tmp_path):
     result = done(*steep(tmp_path, 0.1), "--epochs", 10**9, "--time-limit", "1s", "--json", "-o", tmp_path / "t.onnx")
     steps = events(result.stdout, "done")[0]["step"]
     assert events(result.stdout, "stopped")[0]["reason"] == f"the time limit was reached after step {steps}"
-    assert 1 <= events(result.stdout, "step")[-1]["seconds"] < 30
+    assert 0.9 < events(result.stdout, "step")[-1]["seconds"] < 30  # it is told of before the limit is looked at
 
 
 @pytest.mark.parametrize("options, message", [
