@@ -28,9 +28,8 @@ std::string_view trimmed(std::string_view text) {
 /// Whether all of the text is such a number.
 template <typename T>
 std::errc parse(std::string_view text, T& number) {
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, number);
-  return stop != end ? std::errc::invalid_argument : failure;
+  const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return stop != text.data() + text.size() ? std::errc::invalid_argument : failure;
 }
 
 template <typename T>
