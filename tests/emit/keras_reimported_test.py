@@ -20,7 +20,21 @@ REFUSED: dict[str, tuple] = {
         "Col2Im", "Col2Im 1 dimension", "Col2Im 3 dimensions", "Col2Im dilations", "Col2Im of shapes that are inputs",
         "Col2Im pads and strides", "ConstantOfShape", "ConvInteger with all that there is",
         "ConvTranspose with all that there is", "MelWeightMatrix", "MelWeightMatrix of more bands than frequencies",
-        "MelWeightMatrix of wide bands", "Multinomial", "QLinearConv with all that there is"),
+        "MelWeightMatrix of wide bands", "Multinomial", "QLinearConv with all that there is",
+        # Control flow, which Keras follows with tensors that have values, or TensorFlow's own.
+        "GRU", "GRU both ways, batch first", "GRU linear before the reset, both ways, batch first",
+        "GRU linear before the reset, lengths and a state", "If of data, two results", "LSTM both ways of lengths and states",
+        "LSTM both ways, batch first, coupled gates, clipped", "LSTM of bias, lengths, states and peepholes", "LinearAttention",
+        "LinearAttention delta", "LinearAttention gated", "LinearAttention gated delta",
+        "Loop that carries what has no gradient", "Loop with both, scan outputs, the iteration",
+        "RNN both ways, batch first, clipped", "RNN in reverse, of bias, lengths and a state", "RNN of Relu and Softplus",
+        "RNN of Softsign", "RNN of activations with kinks", "RNN of leaky activations", "Scan", "Scan axes and directions",
+        "Scan in a Scan", "Scan of matrices", "Scan without states"),
+    "ForiLoop 'fori_loop": (
+        "If in a Loop", "Loop for", "Loop in a Loop", "Loop of matrices", "Loop whose iteration is declared as a vector of one",
+        "Loop without a condition, whose body gives one"),
+    "WhileLoop 'while_loop": ("Loop whose condition does not hold at first", "Loop with a condition that data ends"),
+    "Unstack 'unstack": ("SplitToSequence without the axis",),
     "ScatterUpdate 'scatter_update": (
         "MaxUnpool of one dimension", "MaxUnpool pads", "MaxUnpool to a shape", "ScatterElements", "ScatterElements axis 1",
         "ScatterND", "ScatterND of elements", "TensorScatter", "TensorScatter at places", "TensorScatter axis",
@@ -55,7 +69,7 @@ REFUSED: dict[str, tuple] = {
     "Cast 'cast": ("DequantizeLinear output_dtype",),
     "Multiply 'multiply": ("HannWindow of float32",),
     "Size 'size": ("Size",),
-    "gives <tf.Tensor": ("RandomNormalLike", "RandomUniformLike"),
+    "gives <tf.Tensor": ("Loop of no iteration", "RandomNormalLike", "RandomUniformLike", "Scan of nothing"),
 }
 
 

@@ -66,7 +66,9 @@ OPTIMIZERS = {
 def test_a_cnn_goes_on(name, begun):
     torch.manual_seed(1)
     model = Cnn().double()
-    optimizer = OPTIMIZERS[name](model.parameters())
+    if name == "rprop":  # it goes by signs, and the gradient of a bias before BatchNorm is rounding alone
+        model.conv1.bias.requires_grad_(False)
+    optimizer = OPTIMIZERS[name](each for each in model.parameters() if each.requires_grad)
     batches = images(np.random.default_rng(2), begun + 50)
     assert_goes_on(model, nn.CrossEntropyLoss(), optimizer, batches, begun)
 
@@ -320,8 +322,8 @@ REFUSED = {
     "modes of batch norm": (mixed, CROSS_ENTROPY, SGD, "BatchNorm1d '2' is in training mode and BatchNorm1d '1' is not"),
     "two computations": (lambda: Different().double(), CROSS_ENTROPY, SGD, "something else in training"),
     "one function": (lambda: module(last=nn.Hardshrink()), CROSS_ENTROPY, SGD, "hardshrink in Hardshrink 'last' can't be"),
-    "functions": (calls(lambda m, x: x.sort(1)[0].lgamma().cumsum(1)), CROSS_ENTROPY, SGD,
-                  r"parts of the module can't be exported:\n  sort in forward\n  lgamma in forward\n  cumsum in forward$"),
+    "functions": (calls(lambda m, x: x.sort(1)[0].lgamma()), CROSS_ENTROPY, SGD,
+                  r"parts of the module can't be exported:\n  sort in forward\n  lgamma in forward$"),
     "detached": (calls(lambda m, x: x * x.detach()), CROSS_ENTROPY, SGD, "detach in forward can't be exported"),
     "without gradient": (calls(without_gradient), CROSS_ENTROPY, SGD, "torch.no_grad in forward can't be exported"),
     "random numbers": (calls(lambda m, x: x + torch.rand_like(x)), CROSS_ENTROPY, SGD, "rand_like in forward"),
