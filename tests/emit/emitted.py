@@ -87,6 +87,7 @@ _OF_BANDS = ("MelWeightMatrix", "MelWeightMatrix of more bands than frequencies"
 NOT_HELD = {
     *((case, "x") for case in (*_TO_ONE_NUMBER, *_TO_INTEGERS)),
     ("CastLike", "like"), ("Resize of a given region", "region"),  # read for its type; a list of numbers of a call
+    ("If else", "w"),  # read by the other branch, which is not written where the condition is known
     # Single numbers, which are written as such.
     *((case, limit) for case in ("Clip both", "Clip crossed") for limit in ("low", "high")), ("Clip low", "low"),
     ("Clip high", "high"), *((f"Dropout {when}", "ratio") for when in ("in training", "not in training")),

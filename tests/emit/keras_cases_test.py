@@ -256,5 +256,4 @@ def test_refusals(keras_cases):
 def test_weights_come_back(keras_cases):
     wrong, not_held = taken_back(keras_cases, run_with_others, {})
     assert wrong == []
-    # A branch that is known is written alone, without what the other one reads.
-    assert not_held == NOT_HELD | {("If else", "w")}
+    assert not_held == NOT_HELD

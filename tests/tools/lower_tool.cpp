@@ -99,7 +99,9 @@ void write_tangles(const fs::path& folder, uint64_t count) {
 }
 
 void run_steps(const fs::path& model, const fs::path& folder, int count) {
-  Trainer trainer(load(model), {.threads = 1});
+  // As others sum up: Winograd's convolutions round otherwise, of which Adam makes much where a
+  // gradient is next to nothing.
+  Trainer trainer(load(model), {.threads = 1, .conv = ConvMethod::direct});
   for (int step = 0; step < count; ++step) {
     const fs::path here = folder / std::to_string(step);
     TensorMap inputs;
