@@ -8,6 +8,7 @@ import time
 import numpy as np
 import onnxruntime
 import pytest
+from PIL import Image
 
 import onward
 from program import onward_program
@@ -52,6 +53,20 @@ def test_evaluate_is_that_of_the_command_line(data, tmp_path):
     assert found.examples == told["examples"] == 359
     assert found.loss == told["loss"] and found.losses == told["losses"] and found.accuracy == told["accuracy"]
     assert repr(found) == f"<onward.Evaluation of 359 examples: loss {found.loss:.4g}, accuracy {100 * found.accuracy:.2f} %>"
+
+
+def test_evaluate_reads_images(tmp_path):
+    """With what the model's training has kept of them: classes by name, though one has no images here."""
+    for i in range(9):
+        folder = tmp_path / "images" / "abc"[i % 3]
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.random.default_rng(i).integers(0, 256, (9, 12), np.uint8)).save(folder / f"{i}.png")
+    classifier().save(tmp_path / "model.onnx")
+    program("train", tmp_path / "model.onnx", "--data", tmp_path / "images", "--mean", 0.25, "-o", tmp_path / "trained.onnx")
+    (tmp_path / "images/a").rename(tmp_path / "a")
+    told = json.loads(program("eval", tmp_path / "trained.onnx", "--data", tmp_path / "images", "--json"))
+    found = onward.evaluate(onward.load(tmp_path / "trained.onnx"), str(tmp_path / "images"))
+    assert (found.examples, found.loss, found.accuracy) == (6, told["loss"], told["accuracy"])
 
 
 def test_evaluate_means_the_state_that_a_trainer_has():

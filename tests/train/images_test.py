@@ -10,7 +10,6 @@ import onnx
 import pytest
 from PIL import Image
 
-import onward as onward_package
 from program import done, equal_bits, events, onward
 
 CLASSES = ["blue", "green", "red"]
@@ -153,14 +152,6 @@ def test_classes_are_kept(model, images, tmp_path):
     assert refused.returncode == 1 and "unknown class 'rot'" in refused.stderr and "--refit" in refused.stderr
     done(*again, "--refit")
     assert json.loads(metadata(tmp_path / "second.onnx")["onward.classes"]) == ["green", "rot"]
-
-
-def test_python_reads_them_too(model, images, tmp_path):
-    done("train", model, "--data", images, "--mean", 0.25, "-o", tmp_path / "t.onnx")
-    (images / "blue").rename(tmp_path / "blue")
-    found = json.loads(done("eval", tmp_path / "t.onnx", "--data", images, "--json").stdout)
-    evaluated = onward_package.evaluate(onward_package.load(tmp_path / "t.onnx"), str(images))
-    assert (evaluated.examples, evaluated.loss, evaluated.accuracy) == (7, found["loss"], found["accuracy"])
 
 
 def test_json_has_the_balance(model, images, tmp_path):
