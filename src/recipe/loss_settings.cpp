@@ -44,20 +44,7 @@ void check_class_weights(const Recipe& recipe, bool smooths) {
 
 }  // namespace
 
-std::vector<SettingUse> loss_settings() {
-  std::vector<SettingUse> uses;
-  for (const LossDef& each : losses()) {
-    for (const SettingDef& setting : each.settings) {
-      const auto use = std::ranges::find(uses, setting.name, &SettingUse::name);
-      if (use == uses.end()) {
-        uses.push_back({setting.name, std::string(each.name)});
-      } else {
-        use->owners += fmt::format(", {}", each.name);
-      }
-    }
-  }
-  return uses;
-}
+std::vector<SettingUse> loss_settings() { return setting_uses(losses()); }
 
 bool has_loss_settings(const Recipe& recipe) {
   if (!recipe.class_weights.empty() || recipe.class_axis != 1) return true;

@@ -3,6 +3,7 @@
 // The table of optimizers: a row for each optimizer in each formula. Parsing, checks, the graph of
 // a step, recognition, export and import are all derived from it, so that a new one is one row.
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -105,6 +106,23 @@ struct SettingUse {
   std::string_view name;
   std::string owners;
 };
+
+/// The settings of all rows of a table, in the order in which they first stand there.
+template <typename Rows>
+std::vector<SettingUse> setting_uses(const Rows& rows) {
+  std::vector<SettingUse> uses;
+  for (const auto& row : rows) {
+    for (const SettingDef& setting : row.settings) {
+      const auto use = std::ranges::find(uses, setting.name, &SettingUse::name);
+      if (use == uses.end()) {
+        uses.push_back({setting.name, std::string(row.name)});
+      } else {
+        use->owners += ", " + std::string(row.name);
+      }
+    }
+  }
+  return uses;
+}
 std::vector<SettingUse> optimizer_settings();
 
 bool is_kept(const SlotDef& slot, const OptimizerSettings& settings);

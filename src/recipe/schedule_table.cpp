@@ -143,20 +143,7 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
-std::vector<SettingUse> schedule_settings() {
-  std::vector<SettingUse> uses;
-  for (const ScheduleDef& each : schedules()) {
-    for (const SettingDef& setting : each.settings) {
-      const auto use = std::ranges::find(uses, setting.name, &SettingUse::name);
-      if (use == uses.end()) {
-        uses.push_back({setting.name, std::string(each.name)});
-      } else {
-        use->owners += fmt::format(", {}", each.name);
-      }
-    }
-  }
-  return uses;
-}
+std::vector<SettingUse> schedule_settings() { return setting_uses(schedules()); }
 
 bool has_schedule(const Recipe& recipe) {
   const auto warmup = recipe.schedule_settings.find("warmup_steps");
