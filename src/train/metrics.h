@@ -26,10 +26,23 @@ StepMetrics find_metrics(const Model& step, const Graph& inference);
 /// An output of class scores for labels of that type: one dimension more, classes in dimension 1.
 Value* find_scores(const Graph& inference, const Type& labels);
 
+/// How often each class was taken for each.
+struct Confusion {
+  int64_t classes = 0;
+  std::vector<int64_t> counts;  // [true class][predicted class]
+
+  int64_t at(int64_t truth, int64_t predicted) const {
+    return counts[static_cast<size_t>(truth * classes + predicted)];
+  }
+};
+
 /// Means over the examples so far.
 struct Summary {
   std::vector<std::pair<std::string, double>> losses;
   std::optional<double> accuracy;
+  /// Those that were asked for, by name, in that order ("top-5", "f1", "mae").
+  std::vector<std::pair<std::string, double>> metrics;
+  std::optional<Confusion> confusion;  // of an evaluation of classes
 };
 
 /// Adds up what is reported, batch by batch.
