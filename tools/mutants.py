@@ -74,7 +74,18 @@ def problems(mutants, root=ROOT):
         spans.sort()
         found += [f"{name}: it overlaps with {other} in {file}"
                   for (_, end, other), (begin, _, name) in zip(spans, spans[1:]) if begin < end]
+        if file.endswith(".py"):
+            found += python_problem(file, root, [mutant for mutant in mutants if mutant["file"] == file])
     return found
+
+
+def python_problem(file, root, mutants):
+    """That the file with its mistakes is no Python, which nobody would see before a test imports it."""
+    try:
+        compile(planted((root / file).read_text(), mutants), file, "exec")
+    except SyntaxError as error:
+        return [f"{file}: it cannot be compiled with its mistakes in it: {error}"]
+    return []
 
 
 def switched(mutant):
