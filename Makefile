@@ -93,10 +93,11 @@ coverage: ## run the C++ tests, and list how many lines of each folder of src/ t
 	tools/coverage.py build/coverage
 
 # Timing decides no test; it is measured here, on a machine that should have nothing else to do.
-bench: release ## Onward, PyTorch and ONNX Runtime training side by side (a table, and build/bench.json)
-	$(BUILD) cmake --build --preset release --target step_bench
-	bench/run.py --onward build/release/onward --step-bench build/release/step_bench \
-	  --torch "$$(tools/setup.py torch)" --ort "$$(tools/setup.py ort-training)" --json build/bench.json
+bench: release ## training steps of Onward, PyTorch, Keras and ONNX Runtime side by side (a table, build/bench.json and .svg); WORK=cnn for one
+	$(BUILD) cmake --build --preset release --target step_bench peak_bench
+	bench/run.py --release build/release --torch "$$(tools/setup.py torch)" --keras "$$(tools/setup.py tensorflow)" \
+	  --jax "$$(tools/setup.py keras-jax)" --ort "$$(tools/setup.py ort-training)" $(if $(WORK),--work $(WORK)) $(BENCH) \
+	  --json build/bench.json --plot build/bench.svg
 
 # The package of the release build in a folder of its own; the models, 250 MB, stay in the cache.
 bench-inference: ## Onward and ONNX Runtime side by side on real files (a table, and build/bench-inference.json)

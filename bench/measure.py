@@ -23,6 +23,7 @@ def measure(peer, step, seconds):
     print(json.dumps({
         "peer": peer,
         "step_ms": 1e3 * statistics.median(times),
+        "min_ms": 1e3 * min(times),
         "first_step_s": first,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "steps": len(times),

@@ -1,5 +1,6 @@
-"""ONNX Runtime training 1.19.2: peer_ort.py MODEL SECONDS THREADS"""
+"""ONNX Runtime training 1.19.2: peer_ort.py FOLDER NAME SECONDS THREADS"""
 
+import pathlib
 import sys
 import tempfile
 
@@ -10,27 +11,22 @@ from measure import measure
 from onnxruntime.training import artifacts
 from onnxruntime.training.api import CheckpointState, Module, Optimizer
 
-BATCH = 64
-
 
 def main():
-    path, seconds, threads = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-    model = onnx.load(path)
-    with tempfile.TemporaryDirectory() as folder:
+    folder, name, seconds, threads = pathlib.Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+    model, data = onnx.load(folder / f"{name}.onnx"), np.load(folder / f"{name}.npz")
+    with tempfile.TemporaryDirectory() as made:
         artifacts.generate_artifacts(
             model, requires_grad=[weight.name for weight in model.graph.initializer],
             loss=artifacts.LossType.CrossEntropyLoss, optimizer=artifacts.OptimType.AdamW,
-            artifact_directory=folder)
+            artifact_directory=made)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        state = CheckpointState.load_checkpoint(f"{folder}/checkpoint")
-        module = Module(f"{folder}/training_model.onnx", state, f"{folder}/eval_model.onnx",
+        state = CheckpointState.load_checkpoint(f"{made}/checkpoint")
+        module = Module(f"{made}/training_model.onnx", state, f"{made}/eval_model.onnx",
                         session_options=options)
-        optimizer = Optimizer(f"{folder}/optimizer_model.onnx", module)
-    random = np.random.default_rng(0)
-    dims = [d.dim_value or BATCH for d in model.graph.input[0].type.tensor_type.shape.dim]
-    x = random.normal(size=dims).astype(np.float32)
-    label = random.integers(0, 10, BATCH)
+        optimizer = Optimizer(f"{made}/optimizer_model.onnx", module)
+    x, label = data["x"], data["label"]
     module.train()
 
     def step():

@@ -1,8 +1,5 @@
-"""Writes the inference models that the benchmarks train: workloads.py FOLDER gives FOLDER/mlp.onnx, cnn.onnx and so on,
-with the shapes that bench/peer_torch.py has."""
-
-import pathlib
-import sys
+"""Inference models that the benchmarks train, written by hand: those of bench/networks.py that other runtimes shall read
+too, and a Scan, which PyTorch would unroll."""
 
 import numpy as np
 import onnx
@@ -163,7 +160,3 @@ def scan(times=32, size=64):
 
 
 WORKLOADS = {make.__name__: make for make in (mlp, cnn, cnn_bn, block, scan)}
-
-if __name__ == "__main__":
-    for name, make in WORKLOADS.items():
-        make().save(pathlib.Path(sys.argv[1]) / f"{name}.onnx")

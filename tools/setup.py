@@ -86,6 +86,7 @@ ENVIRONMENTS = {
     "tensorflow": ["tensorflow-cpu==2.21.0", "keras==3.15.1", "h5py==3.14.0", "safetensors==0.8.0",
                    *TEST_TOOLS],
     "jax": ["jax==0.10.2", "jaxlib==0.10.2", "safetensors==0.8.0", *TEST_TOOLS],
+    "keras-jax": ["jax==0.10.2", "jaxlib==0.10.2", "keras==3.15.1", "numpy==2.4.6"],  # for the benchmarks
     # skl2onnx 1.20 lists True beside the numbers of an attribute, which protobuf takes up to its version 6.
     "sklearn": ["scikit-learn==1.9.1", "skl2onnx==1.20.0", "onnxmltools==1.16.0", "lightgbm==4.7.0",
                 "protobuf==6.33.6", RUNTIME, *TEST_TOOLS],
