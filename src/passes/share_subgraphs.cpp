@@ -91,13 +91,13 @@ void share_subgraphs(PassContext& c) {
     if (!key) continue;
     const auto [found, added] = first.emplace(*key, &node);
     if (added) continue;
-    const Node& twin = *found->second;
-    const auto fits = [&](size_t i) { return !node.output(i) || twin.output(i); };
-    bool all = true;
-    for (size_t i = 0; i < node.outputs().size(); ++i) all = all && fits(i);
-    if (!all) continue;
+    Node& twin = *found->second;
     for (size_t i = 0; i < node.outputs().size(); ++i) {
-      if (node.output(i)) c.graph.replace_uses(node.output(i), twin.output(i));
+      if (!node.output(i)) continue;
+      if (!twin.output(i)) {
+        twin.set_output(i, c.names.fresh(node.output(i)->name()), node.output(i)->type);
+      }
+      c.graph.replace_uses(node.output(i), twin.output(i));
     }
     c.graph.remove_node(&node);
   }
