@@ -47,6 +47,7 @@ std::span<const OpDef> deform_conv_ops();
 std::span<const OpDef> col2im_ops();
 std::span<const OpDef> sequence_ops();
 std::span<const OpDef> recurrent_ops();
+std::span<const OpDef> lstm_steps_ops();
 std::span<const OpDef> quantization_ops();
 std::span<const OpDef> attention_ops();
 std::span<const OpDef> attention_state_ops();

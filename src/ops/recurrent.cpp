@@ -10,6 +10,7 @@
 
 #include "onward/error.h"
 #include "ops/families.h"
+#include "ops/lstm_steps.h"
 #include "ops/subgraph.h"
 
 namespace onward {
@@ -293,8 +294,35 @@ class Unrolled {
     return gates + b_.add("Concat", sums, x_.dtype(), {{"axis", int64_t{0}}});
   }
 
+  /// Whether nothing is asked for beyond the standard's LSTM, for which there are kernels.
+  bool is_plain_lstm() const {
+    const auto* given = c_.node().get<std::vector<std::string>>("activations");
+    const auto is_own = [&] {
+      for (size_t i = 0; i < given->size(); ++i) {
+        if ((*given)[i] != kind_.activations[i % kind_.activations.size()]) return false;
+      }
+      return true;
+    };
+    return kind_.op == "LSTM" && (!given || is_own()) && !c_.node().get<float>("clip") &&
+           c_.node().int_or("input_forget", 0) == 0 && !c_.has_input(kLengths) &&
+           !c_.has_input(kPeepholes) && bits(x_.dtype()) >= 32;
+  }
+
   /// One direction: the last states, and all of the first where they are wanted.
   std::vector<Expr> scan(int64_t d) {
+    if (is_plain_lstm()) {
+      Cell none{.activations = {},
+                .hidden = hidden_,
+                .recurrent = {},
+                .recurrent_bias = {},
+                .peepholes = {}};
+      const auto results = add_lstm_steps({.gates = gates_of_input(d, none),
+                                           .recurrent = of_direction(kR, d),
+                                           .h = initial(kInitialH, d),
+                                           .c = initial(kInitialC, d),
+                                           .reverse = backwards_[static_cast<size_t>(d)]});
+      return {results[1], results[2], results[0]};
+    }
     Cell cell = cell_of(d);
     const Expr gates = gates_of_input(d, cell);
     const bool has_lengths = c_.has_input(kLengths), gives_all = c_.node().output(0) != nullptr;

@@ -45,7 +45,7 @@ std::span<const OpDef> op_defs() {
         {resize_ops()},       {scatter_ops()},       {selection_ops()},
         {text_ops()},         {signal_ops()},        {fourier_ops()},
         {grid_sample_ops()},  {region_ops()},        {deform_conv_ops()},
-        {col2im_ops()},
+        {col2im_ops()},       {lstm_steps_ops()},
     };
     std::vector<OpDef> list;
     for (const OpFamily& family : families) {

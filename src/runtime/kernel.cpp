@@ -79,8 +79,9 @@ std::vector<const KernelChoice*> kernel_choices(const Node& node) {
     std::map<Key, std::vector<const KernelChoice*>> made;
     for (const auto family :
          {conv_choices, fourier_choices, indexing_choices, layer_normalization_choices,
-          loss_choices, matmul_choices, normalization_choices, piece_choices, pool_choices,
-          random_choices, reduction_choices, resize_choices, shape_choices, softmax_choices}) {
+          loss_choices, lstm_choices, matmul_choices, normalization_choices, piece_choices,
+          pool_choices, random_choices, reduction_choices, resize_choices, shape_choices,
+          softmax_choices}) {
       for (const KernelChoice& choice : family()) {
         made[{choice.domain, choice.op}].push_back(&choice);
       }

@@ -82,6 +82,7 @@ std::span<const KernelChoice> fourier_choices();
 std::span<const KernelChoice> indexing_choices();
 std::span<const KernelChoice> layer_normalization_choices();
 std::span<const KernelChoice> loss_choices();
+std::span<const KernelChoice> lstm_choices();
 std::span<const KernelChoice> matmul_choices();
 std::span<const KernelChoice> normalization_choices();
 std::span<const KernelChoice> piece_choices();

@@ -88,4 +88,18 @@ const SoftmaxRows<double>& softmax_rows<double>() {
   return rows;
 }
 
+template <>
+const LstmRows<float>& lstm_rows<float>() {
+  static const LstmRows<float>& rows =
+      has_avx2() ? with_avx2::lstm_rows_f32() : any_machine::lstm_rows_f32();
+  return rows;
+}
+
+template <>
+const LstmRows<double>& lstm_rows<double>() {
+  static const LstmRows<double>& rows =
+      has_avx2() ? with_avx2::lstm_rows_f64() : any_machine::lstm_rows_f64();
+  return rows;
+}
+
 }  // namespace onward

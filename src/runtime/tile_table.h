@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/lstm_rows.h"
 #include "runtime/norm_rows.h"
 #include "runtime/rows.h"
 #include "runtime/softmax_rows.h"
@@ -26,6 +27,8 @@ const NormRows<float>& norm_rows_f32();
 const NormRows<double>& norm_rows_f64();
 const SoftmaxRows<float>& softmax_rows_f32();
 const SoftmaxRows<double>& softmax_rows_f64();
+const LstmRows<float>& lstm_rows_f32();
+const LstmRows<double>& lstm_rows_f64();
 }  // namespace any_machine
 namespace with_avx2 {
 std::span<const TileEntry> tile_entries();
@@ -35,6 +38,8 @@ const NormRows<float>& norm_rows_f32();
 const NormRows<double>& norm_rows_f64();
 const SoftmaxRows<float>& softmax_rows_f32();
 const SoftmaxRows<double>& softmax_rows_f64();
+const LstmRows<float>& lstm_rows_f32();
+const LstmRows<double>& lstm_rows_f64();
 }  // namespace with_avx2
 
 }  // namespace onward

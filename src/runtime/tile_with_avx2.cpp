@@ -4,3 +4,4 @@
 #include "runtime/tile_functions.inc"
 #include "runtime/norm_rows.inc"
 #include "runtime/softmax_rows.inc"
+#include "runtime/lstm_rows.inc"
