@@ -53,6 +53,9 @@ class Feeds {
   /// their images, at most `ahead` of them in advance.
   void expect(std::span<const int64_t> rows, int64_t ahead, int threads) const;
 
+  /// Whether an example is another one in each epoch.
+  bool varies() const { return varies_; }
+
  private:
   struct Feed {
     std::string input;
@@ -70,6 +73,7 @@ class Feeds {
   std::vector<Feed> feeds_;
   std::optional<std::vector<int64_t>> rows_;
   std::optional<int64_t> fixed_batch_;
+  bool varies_ = false;
 };
 
 }  // namespace onward
