@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 #include "image/bmp_runs.h"
 #include "image/bytes.h"
@@ -154,16 +155,18 @@ class Pixels {
 
   /// Pixel x of the row that begins at a place of the file.
   Color color(uint64_t row_at, uint64_t x) const {
-    if (bits_ <= 8) {
-      const uint64_t bit = x * bits_;
-      const uint32_t shift = 8 - bits_ - static_cast<uint32_t>(bit % 8);
-      return color_of(palette_, file_.u8(row_at + bit / 8) >> shift & ((1U << bits_) - 1));
-    }
+    if (bits_ <= 8) return color_of(palette_, index(row_at, x));
     if (bits_ == 24) return color_at(file_, row_at + 3 * x);
     const uint32_t pixel = bits_ == 16 ? file_.u16(row_at + 2 * x) : file_.u32(row_at + 4 * x);
     return {masks_[0].of(pixel), masks_[1].of(pixel), masks_[2].of(pixel)};
   }
   Color color(uint32_t index) const { return color_of(palette_, index); }
+  /// The same where there is a palette.
+  uint32_t index(uint64_t row_at, uint64_t x) const {
+    const uint64_t bit = x * bits_;
+    const uint32_t shift = 8 - bits_ - static_cast<uint32_t>(bit % 8);
+    return file_.u8(row_at + bit / 8) >> shift & ((1U << bits_) - 1);
+  }
 
  private:
   const LittleEndian& file_;
@@ -172,36 +175,73 @@ class Pixels {
   std::array<Mask, 3> masks_;
 };
 
+/// Where the pixels of a file are, which they were found to be.
+class Rows {
+ public:
+  Rows(const LittleEndian& file, size_t size)
+      : header_(read_header(file)),
+        width_(static_cast<uint64_t>(header_.width)),
+        height_(static_cast<uint64_t>(header_.height)),
+        row_bytes_((width_ * header_.bits + 31) / 32 * 4) {
+    check_size(header_.width, header_.height, 4);
+    const bool has_runs = header_.compression == Compression::runs_of_8 ||
+                          header_.compression == Compression::runs_of_4;
+    const bool lies_inside =
+        header_.pixels_at <= size && (has_runs || row_bytes_ * height_ <= size - header_.pixels_at);
+    if (!lies_inside) refuse_cut_off();
+    if (!has_runs) return;
+    indices_ = expand_runs(file, header_.pixels_at, header_.width, header_.height, header_.bits);
+  }
+
+  const Header& header() const { return header_; }
+
+  /// Calls visit(row, x) for all pixels from the top: `row` is where it begins in the file, or
+  /// where its indices begin, if they were runs.
+  template <typename Visit>
+  void for_each_pixel(const Visit& visit) const {
+    for (uint64_t y = 0; y < height_; ++y) {
+      const uint64_t row = header_.from_the_top ? y : height_ - 1 - y;
+      const uint64_t at = indices_ ? row * width_ : header_.pixels_at + row * row_bytes_;
+      for (uint64_t x = 0; x < width_; ++x) visit(at, x);
+    }
+  }
+  /// The indices that were runs.
+  const std::optional<std::vector<uint8_t>>& indices() const { return indices_; }
+
+ private:
+  Header header_;
+  uint64_t width_, height_, row_bytes_;
+  std::optional<std::vector<uint8_t>> indices_;
+};
+
 }  // namespace
 
 Image decode_bmp(Bytes bytes) {
   const LittleEndian file(bytes);
-  const Header header = read_header(file);
-  check_size(header.width, header.height, 4);
-  const bool has_runs =
-      header.compression == Compression::runs_of_8 || header.compression == Compression::runs_of_4;
-  const auto width = static_cast<uint64_t>(header.width);
-  const auto height = static_cast<uint64_t>(header.height);
-  const uint64_t row_bytes = (width * header.bits + 31) / 32 * 4;
-  const bool lies_inside = header.pixels_at <= bytes.size() &&
-                           (has_runs || row_bytes * height <= bytes.size() - header.pixels_at);
-  if (!lies_inside) refuse_cut_off();
-  const Pixels pixels(file, header);
-  std::vector<uint8_t> indices;
-  if (has_runs) {
-    indices = expand_runs(file, header.pixels_at, header.width, header.height, header.bits);
-  }
-  Image image = blank(header.width, header.height, 3);
+  const Rows rows(file, bytes.size());
+  const Pixels pixels(file, rows.header());
+  Image image = blank(rows.header().width, rows.header().height, 3);
   uint8_t* target = image.samples.data();
-  for (uint64_t y = 0; y < height; ++y) {
-    const uint64_t row = header.from_the_top ? y : height - 1 - y;
-    for (uint64_t x = 0; x < width; ++x) {
-      const Color color = has_runs ? pixels.color(indices[row * width + x])
-                                   : pixels.color(header.pixels_at + row * row_bytes, x);
-      target = std::copy(color.begin(), color.end(), target);
-    }
-  }
+  rows.for_each_pixel([&](uint64_t row, uint64_t x) {
+    const Color color =
+        rows.indices() ? pixels.color((*rows.indices())[row + x]) : pixels.color(row, x);
+    target = std::copy(color.begin(), color.end(), target);
+  });
   return image;
+}
+
+IndexMap bmp_indices(Bytes bytes) {
+  const LittleEndian file(bytes);
+  const Rows rows(file, bytes.size());
+  if (!has_palette(rows.header())) refuse_colors();
+  const Pixels pixels(file, rows.header());
+  IndexMap map{.height = rows.header().height, .width = rows.header().width, .values = {}};
+  map.values.reserve(static_cast<size_t>(map.height * map.width));
+  rows.for_each_pixel([&](uint64_t row, uint64_t x) {
+    const uint32_t index = rows.indices() ? (*rows.indices())[row + x] : pixels.index(row, x);
+    map.values.push_back(static_cast<uint16_t>(index));
+  });
+  return map;
 }
 
 }  // namespace onward::image

@@ -4,6 +4,7 @@
 // sentence on the image ("it ends too early"), to which decode() adds which image that is.
 
 #include "image/decode.h"
+#include "image/indices.h"
 
 namespace onward::image {
 
@@ -16,6 +17,15 @@ Image decode_png(Bytes file);
 Image decode_pnm(Bytes file);
 Image decode_tiff(Bytes file);
 Image decode_webp(Bytes file);
+
+// The same for the numbers that stand in the file, one for each pixel. They throw Error where the
+// file has colors.
+IndexMap bmp_indices(Bytes file);
+IndexMap png_indices(Bytes file);
+IndexMap pnm_indices(Bytes file);
+
+/// What is thrown where pixels have colors of their own, and no index.
+[[noreturn]] void refuse_colors();
 
 /// An image whose samples are all 0. Throws Error where it has no pixels, or more than anyone
 /// means: a few bytes can ask for any size.

@@ -49,6 +49,43 @@ class Reader {
     return image;
   }
 
+  IndexMap indices() {
+    run([&] {
+      png_set_read_fn(png_, this, read);
+      png_read_info(png_, info_);
+    });
+    const auto type = png_get_color_type(png_, info_);
+    if (type != PNG_COLOR_TYPE_PALETTE && (type & PNG_COLOR_MASK_COLOR) != 0) refuse_colors();
+    const int64_t width = png_get_image_width(png_, info_);
+    const int64_t height = png_get_image_height(png_, info_);
+    check_size(width, height, 4);
+    const bool is_wide = png_get_bit_depth(png_, info_) == 16;
+    run([&] {
+      png_set_packing(png_);  // a byte for each index of fewer bits, as it is
+      png_set_strip_alpha(png_);
+      png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+    });
+    const auto row_bytes = static_cast<size_t>(width) * (is_wide ? 2 : 1);
+    if (png_get_rowbytes(png_, info_) != row_bytes) throw Bug("libpng gives rows of another size");
+    std::vector<uint8_t> bytes(row_bytes * static_cast<size_t>(height));
+    std::vector<png_bytep> rows(static_cast<size_t>(height));
+    for (size_t y = 0; y < rows.size(); ++y) rows[y] = bytes.data() + y * row_bytes;
+    run([&] {
+      png_read_image(png_, rows.data());
+      png_read_end(png_, nullptr);
+    });
+    IndexMap map{.height = height, .width = width, .values = {}};
+    if (!is_wide) {
+      map.values.assign(bytes.begin(), bytes.end());
+      return map;
+    }
+    for (size_t i = 0; i < bytes.size(); i += 2) {
+      map.values.push_back(static_cast<uint16_t>(bytes[i] << 8 | bytes[i + 1]));
+    }
+    return map;
+  }
+
  private:
   /// Whatever the file has: one byte for each channel, and no transparency.
   void ask_for_bytes() {
@@ -91,5 +128,6 @@ class Reader {
 }  // namespace
 
 Image decode_png(Bytes file) { return Reader(file).image(); }
+IndexMap png_indices(Bytes file) { return Reader(file).indices(); }
 
 }  // namespace onward::image

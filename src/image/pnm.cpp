@@ -82,33 +82,13 @@ class Scale {
   int64_t largest_;
 };
 
-void read_bits(Scanner& in, bool is_text, Image& image) {
-  uint32_t bits = 0;
-  for (int64_t y = 0; y < image.height; ++y) {
-    for (int64_t x = 0; x < image.width; ++x) {
-      if (!is_text && x % 8 == 0) bits = in.byte();
-      const uint32_t bit = is_text ? in.digit() : bits >> (7 - x % 8) & 1;
-      image.samples[static_cast<size_t>(y * image.width + x)] = bit ? 0 : 255;  // 1 is ink
-    }
-  }
-}
+struct PnmHeader {
+  bool is_text, is_bits, has_colors;
+  int64_t width, height;
+  Scale scaled;
+};
 
-void read_samples(Scanner& in, bool is_text, const Scale& scaled, Image& image) {
-  for (uint8_t& sample : image.samples) {
-    if (is_text) {
-      sample = scaled(in.number());
-    } else {
-      uint32_t number = in.byte();
-      if (scaled.width() == 2) number = number << 8 | in.byte();
-      sample = scaled(number);
-    }
-  }
-}
-
-}  // namespace
-
-Image decode_pnm(Bytes file) {
-  Scanner in(file);
+PnmHeader read_pnm_header(Scanner& in) {
   in.byte();  // P
   const uint32_t kind = in.byte() - '0';
   if (kind > 6) throw Error("it is PAM (P7), of which only the older forms P1 to P6 are read");
@@ -118,19 +98,65 @@ Image decode_pnm(Bytes file) {
   if (!is_text && !Scanner::is_space(static_cast<int>(in.byte()))) {
     throw Error("no space stands between its sizes and its pixels");
   }
-  check_size(width, height, has_colors ? 3 : 1);
+  check_size(width, height, has_colors ? 3 : 2);
   // Before there is memory for as many pixels as the file says that it has.
-  const int64_t channels = has_colors ? 3 : 1;
-  const int64_t row = is_bits && !is_text ? (width + 7) / 8 : width * channels;
+  const int64_t row = is_bits && !is_text ? (width + 7) / 8 : width * (has_colors ? 3 : 1);
   const auto sample_bytes = static_cast<int64_t>(is_text || is_bits ? 1 : scaled.width());
   if (row * height * sample_bytes > static_cast<int64_t>(in.left())) refuse_cut_off();
-  Image image = blank(width, height, channels);
-  if (is_bits) {
-    read_bits(in, is_text, image);
-  } else {
-    read_samples(in, is_text, scaled, image);
+  return {.is_text = is_text,
+          .is_bits = is_bits,
+          .has_colors = has_colors,
+          .width = width,
+          .height = height,
+          .scaled = scaled};
+}
+
+/// Calls take(number) for all samples as they stand in the file.
+template <typename Take>
+void for_each_sample(Scanner& in, const PnmHeader& header, const Take& take) {
+  const int64_t row = header.width * (header.has_colors ? 3 : 1);
+  for (int64_t y = 0; y < header.height; ++y) {
+    uint32_t bits = 0;
+    for (int64_t x = 0; x < row; ++x) {
+      if (header.is_bits) {
+        if (!header.is_text && x % 8 == 0) bits = in.byte();
+        take(header.is_text ? in.digit() : bits >> (7 - x % 8) & 1);
+      } else if (header.is_text) {
+        take(in.number());
+      } else {
+        uint32_t number = in.byte();
+        if (header.scaled.width() == 2) number = number << 8 | in.byte();
+        take(number);
+      }
+    }
   }
+}
+
+}  // namespace
+
+Image decode_pnm(Bytes file) {
+  Scanner in(file);
+  const PnmHeader header = read_pnm_header(in);
+  Image image = blank(header.width, header.height, header.has_colors ? 3 : 1);
+  uint8_t* target = image.samples.data();
+  for_each_sample(in, header, [&](int64_t sample) {
+    const uint8_t scaled = header.scaled(sample);
+    *target++ = static_cast<uint8_t>(header.is_bits ? 255 - scaled : scaled);  // a bit of 1 is ink
+  });
   return image;
+}
+
+IndexMap pnm_indices(Bytes file) {
+  Scanner in(file);
+  const PnmHeader header = read_pnm_header(in);
+  if (header.has_colors) refuse_colors();
+  IndexMap map{.height = header.height, .width = header.width, .values = {}};
+  map.values.reserve(static_cast<size_t>(map.height * map.width));
+  for_each_sample(in, header, [&](int64_t sample) {
+    header.scaled(sample);  // refuses what is larger than the largest
+    map.values.push_back(static_cast<uint16_t>(sample));
+  });
+  return map;
 }
 
 }  // namespace onward::image

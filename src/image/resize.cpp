@@ -58,13 +58,42 @@ uint8_t weighted(const uint8_t* samples, int64_t stride, const Taps& taps) {
   return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
 
-}  // namespace
+/// The samples that are nearest to `count` new ones from `begin` on. The places are added up, as
+/// Pillow adds them up, so that halves are rounded as there.
+std::vector<int64_t> nearest_places(int64_t from, int64_t to, int64_t begin, int64_t count) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  double place = scale * 0.5;
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < begin + count; ++i) {
+    if (i >= begin) places.push_back(std::min(static_cast<int64_t>(place), from - 1));
+    place += scale;
+  }
+  return places;
+}
 
-Image resized(const Image& image, Size size, const Crop& crop) {
+void require_inside(Size size, const Crop& crop) {
   const bool inside = crop.top >= 0 && crop.left >= 0 && crop.size.height > 0 &&
                       crop.size.width > 0 && crop.top + crop.size.height <= size.height &&
                       crop.left + crop.size.width <= size.width;
   if (!inside) throw Bug("a crop leaves its image");
+}
+
+}  // namespace
+
+IndexMap resized_nearest(const IndexMap& map, Size size, const Crop& crop) {
+  require_inside(size, crop);
+  const auto columns = nearest_places(map.width, size.width, crop.left, crop.size.width);
+  IndexMap result{.height = crop.size.height, .width = crop.size.width, .values = {}};
+  result.values.reserve(static_cast<size_t>(result.height * result.width));
+  for (const int64_t y : nearest_places(map.height, size.height, crop.top, crop.size.height)) {
+    const uint16_t* line = map.values.data() + y * map.width;
+    for (const int64_t x : columns) result.values.push_back(line[x]);
+  }
+  return result;
+}
+
+Image resized(const Image& image, Size size, const Crop& crop) {
+  require_inside(size, crop);
   const auto columns = taps_of(image.width, size.width, crop.left, crop.size.width);
   const auto lines = taps_of(image.height, size.height, crop.top, crop.size.height);
   const int64_t channels = image.channels;

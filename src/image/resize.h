@@ -1,6 +1,7 @@
 #pragma once
 
 #include "image/decode.h"
+#include "image/indices.h"
 
 namespace onward::image {
 
@@ -20,5 +21,9 @@ struct Crop {
 /// the image shrinks, the filter widens with it. Samples are those of Pillow's
 /// resize(size, BILINEAR), bit for bit.
 Image resized(const Image& image, Size size, const Crop& crop);
+
+/// The same of numbers that have no mean: each pixel takes the value of the one nearest to it, as
+/// in Pillow's resize(size, NEAREST).
+IndexMap resized_nearest(const IndexMap& map, Size size, const Crop& crop);
 
 }  // namespace onward::image
