@@ -5,9 +5,17 @@
 #include <charconv>
 
 #include "data/image_folder.h"
+#include "data/mask_folder.h"
+#include "format/load.h"
+#include "format/save.h"
+#include "grad/step.h"
 #include "ir/utf8.h"
 #include "onward/error.h"
+#include "proto/mapped_tensors.h"
+#include "runtime/parallel.h"
 #include "train/metrics.h"
+#include "train/preprocess.h"
+#include "train/step_parts.h"
 
 namespace onward::cli {
 namespace {
@@ -49,6 +57,48 @@ std::array<int64_t, 2> size_in(const std::string& text) {
   return {*height, *width};
 }
 
+std::optional<int64_t> classes_in(const Value* scores) {
+  const bool has_pixels = scores && scores->type.shape && scores->type.shape->size() > 2;
+  return has_pixels ? (*scores->type.shape)[1].value : std::nullopt;
+}
+
+void add_preprocess(const DataArguments& arguments, DataOptions& options) {
+  try {
+    if (!arguments.preprocess.empty()) {
+      Model model = load(arguments.preprocess);
+      read_mapped(model);
+      options.preprocess.model = to_bytes(model);
+    }
+    if (options.preprocess.model.empty()) return;
+    options.preprocess = preprocess_of(options.preprocess.model);
+  } catch (Error& error) {
+    throw error.add_context(arguments.preprocess.empty()
+                                ? "in the preprocessing that the model keeps"
+                                : fmt::format("in the preprocessing '{}'", arguments.preprocess));
+  }
+  const bool has_others = !arguments.size.empty() || arguments.resize > 0 ||
+                          arguments.scale_argument->given() || !arguments.mean.empty() ||
+                          !arguments.std.empty();
+  if (has_others) {
+    throw Error(
+        "a preprocessing model is in place of --image-size, --resize, --scale, --mean and --std: "
+        "omit them");
+  }
+}
+
+/// By the loss of the training, or the model's output of scores for each pixel.
+MaskValues mask_values_of(const Model& model) {
+  for (size_t info = 0; info < model.training.size(); ++info) {
+    if (!model.training[info].algorithm) continue;
+    const Model step = join_step(model, info);
+    const StepMetrics metrics = find_metrics(step, *model.graph);
+    if (!metrics.has_accuracy()) continue;
+    return {.classes = classes_in(find_value(step, metrics.scores)), .ignored = metrics.ignored};
+  }
+  const Type labels = Type::tensor(DType::i64, Shape{Dim{}, Dim{}, Dim{}});
+  return {.classes = classes_in(find_scores(*model.graph, labels)), .ignored = {}};
+}
+
 }  // namespace
 
 void add_data_options(Command& command, DataArguments* arguments) {
@@ -76,6 +126,14 @@ void add_data_options(Command& command, DataArguments* arguments) {
               "images: what samples less the mean are divided by; likewise")
       .value_name("S[,S,S]")
       .default_name("1");
+  command
+      .option(
+          "--preprocess", &arguments->preprocess,
+          "images: a model that makes the input of each image, from its pixels u8[H,W,3] or its "
+          "file u8[length], in place of all that; it is kept with the trained model")
+      .value_name("FILE.onnx");
+  command.flag("--skip-unreadable", &arguments->skips_unreadable,
+               "images: read all of them first, and leave out those that cannot be decoded");
   command.option("--label", &arguments->label, "table: the column of labels")
       .value_name("COLUMN")
       .default_name("label");
@@ -87,6 +145,14 @@ void add_data_options(Command& command, DataArguments* arguments) {
       .value_name("COLUMN");
   command.flag("--standardize", &arguments->standardize,
                "table: scale columns of numbers to a mean of 0 and a standard deviation of 1");
+}
+
+void add_masks(Command& command, DataArguments* arguments) {
+  command
+      .option("--masks", &arguments->masks,
+              "segmentation: the folder of masks, which have the names of their images")
+      .value_name("FOLDER")
+      .default_name("masks/ beside images/");
 }
 
 void add_refit(Command& command, DataArguments* arguments) {
@@ -105,6 +171,7 @@ DataOptions data_options(const DataArguments& arguments, const Model& model) {
   }
   if (!arguments.mean.empty()) images.mean = numbers_in("--mean", arguments.mean);
   if (!arguments.std.empty()) images.std = numbers_in("--std", arguments.std);
+  options.masks = arguments.masks;
   if (arguments.refit) {
     options.classes.clear();
     options.schema.reset();
@@ -119,6 +186,7 @@ DataOptions data_options(const DataArguments& arguments, const Model& model) {
         "--categorical and --standardize, or train with --refit");
   }
   require_valid(images);
+  add_preprocess(arguments, options);
   return options;
 }
 
@@ -129,8 +197,11 @@ void add_words(const DataArguments& arguments, std::vector<std::string>& words) 
   add("--image-size", arguments.size);
   if (arguments.resize > 0) add("--resize", std::to_string(arguments.resize));
   if (arguments.scale_argument->given()) add("--scale", fmt::format("{}", arguments.scale));
+  add("--masks", arguments.masks);
   add("--mean", arguments.mean);
   add("--std", arguments.std);
+  add("--preprocess", arguments.preprocess);
+  if (arguments.skips_unreadable) words.emplace_back("--skip-unreadable");
   add("--label", arguments.label);
   for (const std::string& column : arguments.ignored) add("--ignore", column);
   for (const std::string& column : arguments.categorical) add("--categorical", column);
@@ -138,7 +209,8 @@ void add_words(const DataArguments& arguments, std::vector<std::string>& words) 
   if (arguments.refit) words.emplace_back("--refit");
 }
 
-void require_classes_fit(const Dataset& data, const Model& model) {
+void require_classes_fit(Dataset& data, const Model& model) {
+  if (data.masks()) data.set_mask_values(mask_values_of(model));
   const auto labels = data.arrays().find(kLabelArray);
   const auto classes = static_cast<int64_t>(data.options().classes.size());
   if (classes == 0 || labels == data.arrays().end()) return;
@@ -153,9 +225,30 @@ void require_classes_fit(const Dataset& data, const Model& model) {
       ErrorCode::data);
 }
 
+std::vector<int64_t> skip_unreadable(Feeds& feeds, const DataArguments& arguments) {
+  std::vector<int64_t> skipped;
+  if (!arguments.skips_unreadable) return skipped;
+  for (const auto& [place, reason] : feeds.skip_unreadable(threads())) {
+    fmt::print(stderr, "warning: skipped: {}\n", reason);
+    skipped.push_back(place);
+  }
+  return skipped;
+}
+
+void warn_of_skipped(size_t images) {
+  if (images == 0) return;
+  fmt::print(stderr, "warning: {} image{} skipped, as {} cannot be decoded\n", images,
+             images == 1 ? " was" : "s were", images == 1 ? "it" : "they");
+}
+
 void warn_of_ignored(const Dataset& data, const std::string& where) {
-  if (!data.images() || data.images()->ignored().empty()) return;
-  const auto& ignored = data.images()->ignored();
+  std::vector<std::string> ignored;
+  if (data.images()) ignored = data.images()->ignored();
+  if (data.masks()) {
+    const auto& more = data.masks()->files().ignored();
+    ignored.insert(ignored.end(), more.begin(), more.end());
+  }
+  if (ignored.empty()) return;
   fmt::print(stderr,
              "warning: {} file{} in '{}' ignored, as the name is not that of an image: '{}'{}\n",
              ignored.size(), ignored.size() == 1 ? "" : "s", where, printable(ignored.front()),

@@ -31,10 +31,14 @@ void run_eval(const EvalArguments& options) {
   Dataset data = open_dataset(options.data, data_options(options.reading, model));
   warn_of_ignored(data, options.data);
   require_classes_fit(data, model);
-  const int64_t examples = data.size();
+  int64_t examples = data.size();
+  size_t skipped = 0;
   State state(model);
   ProgressBar bar;
-  EvaluateOptions how{.names = array_names(options.feeds)};
+  EvaluateOptions how{.names = array_names(options.feeds), .on_feeds = [&](Feeds& feeds) {
+                        skipped = skip_unreadable(feeds, options.reading).size();
+                        examples = feeds.size();
+                      }};
   if (options.batch_argument->given()) how.batch_size = options.batch;
   if (!options.json) {
     how.on_batch = [&](int64_t done, int64_t all) {
@@ -44,6 +48,7 @@ void run_eval(const EvalArguments& options) {
   const Summary summary =
       evaluate(model, infos_of(model, options.info), std::move(data), state, how);
   bar.clear();
+  warn_of_skipped(skipped);
   if (!options.json) {
     fmt::print("{} examples: {}\n", examples, to_string(summary));
     return;
@@ -69,6 +74,7 @@ void add_eval(CommandLine& line) {
   command.option("--feed", &options->feeds, "feed an input from an array of another name")
       .value_name("INPUT=ARRAY");
   add_data_options(command, &options->reading);
+  add_masks(command, &options->reading);
   add_threads(command, &options->threads);
   add_info(command, &options->info);
   command.flag("--json", &options->json, "print the result as JSON");

@@ -10,6 +10,7 @@
 #include "cli/data_arguments.h"
 #include "cli/training_options.h"
 #include "data/image_folder.h"
+#include "data/image_reader.h"
 #include "format/atomic_file.h"
 #include "format/load.h"
 #include "onward/error.h"
@@ -172,7 +173,8 @@ void run_predict(const PredictArguments& options) {
   how.is_labeled = false;
   const Dataset data = open_dataset(options.data, how);
   warn_of_ignored(data, options.data);
-  const Feeds feeds(data, input_slots(model, {}), array_names(options.feeds));
+  Feeds feeds(data, input_slots(model, {}), array_names(options.feeds));
+  const size_t skipped = skip_unreadable(feeds, options.reading).size();
   const int64_t batch = batch_size(feeds, *options.batch_argument, options.batch);
   const Predictor predictor(options, model, data);
   State state(model);
@@ -181,7 +183,7 @@ void run_predict(const PredictArguments& options) {
   ProgressBar bar;
   std::vector<int64_t> rows(static_cast<size_t>(feeds.size()));
   std::iota(rows.begin(), rows.end(), 0);
-  feeds.expect(rows, 2 * std::min(batch, feeds.size()), onward::threads());
+  feeds.expect(rows, {.examples = 2 * std::min(batch, feeds.size()), .threads = onward::threads()});
   for (int64_t first = 0; first < feeds.size(); first += std::min(batch, feeds.size() - first)) {
     const int64_t count = std::min(batch, feeds.size() - first);
     std::vector<int64_t> taken(rows.begin() + first, rows.begin() + first + count);
@@ -190,7 +192,7 @@ void run_predict(const PredictArguments& options) {
     const TensorMap outputs =
         program.run(feeds.batch(taken), state, {.micro_batch = static_cast<uint64_t>(first)});
     for (int64_t i = 0; i < count; ++i) {
-      writer.add(predictor.predicted(outputs, i, first + i, std::ssize(taken)));
+      writer.add(predictor.predicted(outputs, i, feeds.place(first + i), std::ssize(taken)));
     }
     if (options.output.empty()) continue;
     bar.show(static_cast<double>(first + count) / static_cast<double>(feeds.size()), "predicting",
@@ -198,6 +200,7 @@ void run_predict(const PredictArguments& options) {
   }
   bar.clear();
   writer.finish();
+  warn_of_skipped(skipped);
   if (!options.output.empty()) fmt::print("{}\n", options.output);
 }
 

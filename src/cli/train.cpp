@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/train_rescue.h"
+#include "cli/train_skip.h"
 #include "cli/train_watch.h"
 #include "format/atomic_file.h"
 #include "onward/error.h"
@@ -89,11 +90,19 @@ std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& t
                                        const Dataset& trained, std::vector<int64_t> held_out,
                                        Report& report) {
   if (options.evaluation.empty() && held_out.empty()) return {};
-  Dataset data = held_out.empty() ? open_dataset(options.evaluation, trained.options()) : trained;
+  DataOptions how = trained.options();
+  how.masks.clear();  // they are those of the training's images
+  Dataset data = held_out.empty() ? open_dataset(options.evaluation, how) : trained;
   if (held_out.empty()) warn_of_ignored(data, options.evaluation);
   auto evaluator = std::make_shared<Evaluator>(trainer.model(), loop.infos, data, names);
   auto feeds = std::make_shared<Feeds>(std::move(data), evaluator->inputs(), names);
-  if (!held_out.empty()) feeds->select(std::move(held_out));
+  if (!held_out.empty()) {
+    feeds->select(std::move(held_out));
+  } else {
+    DataArguments reading = options.reading;
+    reading.skips_unreadable = loop.options.contains(kSkipUnreadable);
+    skip_unreadable(*feeds, reading);
+  }
   if (feeds->fixed_batch() && feeds->size() % loop.batch != 0) {
     throw Error(
         fmt::format("the model has a fixed batch size of {2}, which does not divide the {0} "
@@ -121,11 +130,12 @@ void run_train(const TrainArguments& options) {
   auto [model, saved] = start(options, checkpoints);
   const bool resumed = saved.has_value();
   const ArrayNames names = arrays_of(options, saved);
-  const auto watch_texts = watch_options(options, saved);
+  auto watch_texts = watch_options(options, saved);
   const Watch watch = watch_of(options, watch_texts);
   Feeds feeds(open_training_data(options, model),
               input_slots(model, saved ? saved->infos : infos_of(model, options.info)), names);
   LoopState loop = saved ? std::move(*saved) : first_state(options, model, feeds);
+  const size_t skipped = skip_unreadable(feeds, options, resumed, watch_texts);
   loop.options = watch_texts;
   require_best_file(options, watch, loop);
   auto held_out = hold_out(feeds, watch, loop.seed);
@@ -230,6 +240,7 @@ void run_train(const TrainArguments& options) {
                  best_alone ? std::filesystem::path(options.output) : best_file(options));
   }
   report->done(moment, options.output);
+  warn_of_skipped(skipped);
   if (options.explain) fmt::print(stderr, "{}", trainer.explain());
 }
 
@@ -263,6 +274,7 @@ void add_train(CommandLine& line) {
   command.option("--feed", &options->feeds, "feed an input from an array of another name")
       .value_name("INPUT=ARRAY");
   add_data_options(command, &options->reading);
+  add_masks(command, &options->reading);
   add_refit(command, &options->reading);
   const Argument checkpoint =
       command.option("--checkpoint", &options->checkpoint, "folder for the latest checkpoint");

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "format/atomic_file.h"
+#include "ir/utf8.h"
 #include "onward/error.h"
 
 namespace onward::cli {
@@ -65,6 +66,26 @@ void read_early_stop(const std::string& text, Watch& watch) {
   }
   watch.metric = text.substr(0, colon);
   watch.patience = patience;
+}
+
+/// They are all that a training has of their class.
+void note_single_examples(const Feeds& feeds, const std::vector<int64_t>& labels) {
+  constexpr size_t kMost = 3;
+  std::map<int64_t, int64_t> counts;
+  for (const int64_t label : labels) ++counts[label];
+  const auto& classes = feeds.data().options().classes;
+  std::string listed;
+  size_t single = 0;
+  for (const auto& [label, count] : counts) {
+    if (count != 1 || ++single > kMost) continue;
+    const bool has_name = label >= 0 && label < std::ssize(classes);
+    const std::string name = has_name ? classes[static_cast<size_t>(label)] : std::to_string(label);
+    listed += fmt::format("{}'{}'", listed.empty() ? "" : ", ", printable(name));
+  }
+  if (single == 0) return;
+  fmt::print(stderr, "note: {} with one example {} not held out: {}{}\n",
+             single == 1 ? "a class" : fmt::format("{} classes", single),
+             single == 1 ? "is" : "are", listed, single > kMost ? " and others" : "");
 }
 
 }  // namespace
@@ -156,8 +177,16 @@ void require_best_file(const TrainArguments& options, const Watch& watch, const 
 std::vector<int64_t> hold_out(Feeds& feeds, const Watch& watch, uint64_t seed) {
   if (!watch.split) return {};
   std::vector<int64_t> labels;
-  if (const Tensor* array = feeds.labels()) labels = array->integers();
+  if (const Tensor* array = feeds.labels()) {
+    for (int64_t row = 0; row < feeds.size(); ++row) {
+      labels.push_back(array->integer(feeds.place(row)));
+    }
+  }
+  note_single_examples(feeds, labels);
   Split parts = split(feeds.size(), labels, *watch.split, seed);
+  for (auto* rows : {&parts.training, &parts.validation}) {
+    for (int64_t& row : *rows) row = feeds.place(row);
+  }
   feeds.select(std::move(parts.training));
   return std::move(parts.validation);
 }

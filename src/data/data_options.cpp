@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "data/base64.h"
 #include "onward/error.h"
 
 namespace onward {
@@ -91,6 +92,14 @@ DataOptions data_options_of(const Model& model) {
              [&](const OptionsJson& json) { options.schema = schema_from_json(json.dump()); });
   read_entry(model, kClassesKey,
              [&](const OptionsJson& json) { options.classes = classes_from_json(json); });
+  for (const auto& [name, text] : model.metadata) {
+    if (name != kPreprocessKey) continue;
+    try {
+      options.preprocess.model = from_base64(text);
+    } catch (Error& error) {
+      throw error.add_context(fmt::format("in the model's metadata '{}'", kPreprocessKey));
+    }
+  }
   return options;
 }
 

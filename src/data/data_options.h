@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,10 +27,31 @@ struct ImageOptions {
   friend bool operator==(const ImageOptions&, const ImageOptions&) = default;
 };
 
+/// A model that makes an input of an image, in place of ImageOptions. Several threads may run it at
+/// once.
+struct Preprocess {
+  bool takes_files = false;             // bytes u8[length], else pixels u8[H,W,3]
+  std::function<Tensor(Tensor)> run{};  // none where it is empty
+  std::string model{};      // the bytes of its file, which are kept with what is trained
+  int64_t bytes = 1 << 20;  // of what it gives, as far as that is known
+
+  explicit operator bool() const { return static_cast<bool>(run); }
+};
+
+/// Which numbers a mask may have: those of the classes that a model tells, and one that marks
+/// pixels that do not count. Any, where nothing says how many there are.
+struct MaskValues {
+  std::optional<int64_t> classes, ignored;
+};
+
 /// What is known of data beside the files: what was said on the command line, or what the training
 /// kept in the model.
 struct DataOptions {
   ImageOptions images;
+  /// The folder of the masks of images, where it is not beside them.
+  std::string masks;
+  MaskValues mask_values;
+  Preprocess preprocess;
   TableOptions table;
   /// How rows become arrays; is learned from the data where there is none.
   std::optional<TableSchema> schema;
@@ -49,6 +71,7 @@ DataOptions data_options_of(const Model& model);
 std::string to_json(const ImageOptions& options);
 std::string to_json(const std::vector<std::string>& classes);
 inline constexpr const char* kImagesKey = "onward.images";
+inline constexpr const char* kPreprocessKey = "onward.preprocess";  // in base64
 inline constexpr const char* kTableKey = "onward.table";
 inline constexpr const char* kClassesKey = "onward.classes";
 

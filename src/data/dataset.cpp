@@ -6,8 +6,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "data/base64.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
+#include "data/mask_folder.h"
 #include "data/npy.h"
 #include "eval/random_numbers.h"
 #include "onward/error.h"
@@ -31,12 +33,56 @@ Arrays read_folder(const fs::path& folder) {
   return arrays;
 }
 
+/// It could lead to any folder of this machine.
+void refuse_link(const fs::path& folder) {
+  std::error_code failure;
+  if (!fs::is_symlink(folder, failure)) return;
+  throw Error(fmt::format("'{}' is a link: put the folder itself in its place", folder.string()),
+              ErrorCode::file);
+}
+
+/// Opens a folder without classes, and says which it is where that fails.
+std::shared_ptr<const ImageFolder> open_images(const fs::path& folder) {
+  try {
+    return std::make_shared<const ImageFolder>(folder);
+  } catch (Error& error) {
+    throw error.add_context(fmt::format("in its folder '{}'", folder.string()));
+  }
+}
+
+Dataset open_masked(const fs::path& images, const fs::path& masks, const DataOptions& options) {
+  auto files = open_images(images);
+  if (!options.is_labeled) return {std::move(files), options};
+  std::error_code failure;
+  if (!fs::is_directory(masks, failure)) {
+    throw Error(fmt::format("there is no folder of masks '{}'", masks.string()), ErrorCode::file);
+  }
+  try {
+    auto labels = std::make_shared<const MaskFolder>(masks, *files);
+    return {std::move(files), std::move(labels), options};
+  } catch (Error& error) {
+    throw error.add_context(fmt::format("in the masks '{}'", masks.string()));
+  }
+}
+
 Dataset open_folder(const fs::path& folder, const DataOptions& options) {
   Arrays arrays = read_folder(folder);
   if (!arrays.empty()) return Dataset(std::move(arrays));
+  // A model that knows classes may call two of them so.
+  const bool is_beside = options.classes.empty() && MaskFolder::is_beside_images(folder);
+  if (is_beside || !options.masks.empty()) {
+    const fs::path images = is_beside ? folder / kImagesFolder : folder;
+    const bool has_inner = is_beside && options.masks.empty();
+    const fs::path masks = has_inner ? folder / kMasksFolder : fs::path(options.masks);
+    if (is_beside) refuse_link(images);
+    if (has_inner) refuse_link(masks);
+    return open_masked(images, masks, options);
+  }
   if (!options.is_labeled) return {std::make_shared<const ImageFolder>(folder), options};
   if (!ImageFolder::is_one(folder)) {
-    throw Error("the folder has no .npy files, and no folders of images, one for each class");
+    throw Error(
+        "the folder has no .npy files, and no folders of images, one for each class; images with "
+        "masks are in 'images' and 'masks', or --masks says where masks are");
   }
   return {std::make_shared<const ImageFolder>(folder, options.classes), options};
 }
@@ -156,9 +202,20 @@ Dataset::Dataset(std::shared_ptr<const ImageFolder> images, DataOptions options)
   images_ = std::move(images);
 }
 
+Dataset::Dataset(std::shared_ptr<const ImageFolder> images, std::shared_ptr<const MaskFolder> masks,
+                 DataOptions options)
+    : images_(std::move(images)),
+      masks_(std::move(masks)),
+      options_(std::move(options)),
+      size_(images_->size()) {}
+
 Metadata Dataset::kept() const {
   Metadata entries;
-  if (images_) entries.emplace_back(kImagesKey, to_json(options_.images));
+  if (images_ && options_.preprocess) {
+    entries.emplace_back(kPreprocessKey, to_base64(options_.preprocess.model));
+  } else if (images_) {
+    entries.emplace_back(kImagesKey, to_json(options_.images));
+  }
   if (options_.schema) entries.emplace_back(kTableKey, to_json(*options_.schema));
   if ((images_ || options_.schema) && !options_.classes.empty()) {
     entries.emplace_back(kClassesKey, to_json(options_.classes));
@@ -166,9 +223,17 @@ Metadata Dataset::kept() const {
   return entries;
 }
 
+std::map<std::string, Type> Dataset::types() const {
+  std::map<std::string, Type> types;
+  for (const auto& [name, array] : arrays_) types.emplace(name, array.type());
+  if (masks_) types.emplace(kLabelArray, Type::tensor(DType::i64, Shape{Dim{}, Dim{}, Dim{}}));
+  return types;
+}
+
 std::string Dataset::description() const {
   std::string text;
   if (images_) text = fmt::format("{} ({} files)", kImageArray, images_->size());
+  if (masks_) text += fmt::format(", {} ({} masks)", kLabelArray, masks_->size());
   for (const auto& [name, array] : arrays_) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, to_string(array.type()));
   }
@@ -189,9 +254,16 @@ uint64_t Dataset::fingerprint() const {
   }
   if (images_) {
     fingerprint.add(to_json(options_.images));
+    if (options_.preprocess) fingerprint.add(options_.preprocess.model);
     for (int64_t i = 0; i < images_->size(); ++i) {
       fingerprint.add(images_->name(i));
       fingerprint.add(static_cast<uint64_t>(images_->bytes(i)));
+    }
+  }
+  if (masks_) {
+    for (int64_t i = 0; i < masks_->size(); ++i) {
+      fingerprint.add(masks_->files().name(masks_->file_of(i)));
+      fingerprint.add(static_cast<uint64_t>(masks_->files().bytes(masks_->file_of(i))));
     }
   }
   return fingerprint.value();
@@ -199,7 +271,11 @@ uint64_t Dataset::fingerprint() const {
 
 Dataset open_dataset(const std::string& where, const DataOptions& options) {
   try {
-    return open_any(where, options);
+    Dataset data = open_any(where, options);
+    if (options.is_labeled && !options.masks.empty() && !data.masks()) {
+      throw Error("--masks says where the masks of a folder of images are, but this is none");
+    }
+    return data;
   } catch (Error& error) {
     error.add_context(fmt::format("in '{}'", where));
     throw;

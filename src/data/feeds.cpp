@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "data/convert.h"
 #include "data/image_reader.h"
@@ -29,7 +30,8 @@ void name_usual_inputs(const Dataset& data, const std::vector<InputSlot>& inputs
       const auto named = names.find(slot.name);
       if ((named == names.end() ? slot.name : named->second) == array) return;
       const bool is_named = named != names.end() || data.arrays().contains(slot.name) ||
-                            (data.images() && slot.name == kImageArray);
+                            (data.images() && slot.name == kImageArray) ||
+                            (data.masks() && slot.name == kLabelArray);
       if (is_named || slot.optional || !slot.type.is_tensor() || !takes(slot.type)) continue;
       if (found) return;
       found = &slot;
@@ -40,12 +42,19 @@ void name_usual_inputs(const Dataset& data, const std::vector<InputSlot>& inputs
     return type.shape && type.shape->size() == rank;
   };
   if (data.images()) {
-    add(kImageArray, [&](const Type& type) { return has_rank(type, 3) || has_rank(type, 4); });
+    const bool has_form = !data.options().preprocess;  // a model may make anything of an image
+    add(kImageArray, [&](const Type& type) {
+      const bool has_samples = is_float(type.dtype) || type.dtype == DType::u8;
+      return has_samples && (!has_form || has_rank(type, 3) || has_rank(type, 4));
+    });
   }
   if (data.options().schema) {
     add(kFeatureArray, [&](const Type& type) { return is_float(type.dtype) && has_rank(type, 2); });
   }
-  add(kLabelArray, [](const Type& type) { return is_integer(type.dtype); });
+  add(kLabelArray, [&](const Type& type) {
+    const bool has_pixels = has_rank(type, 3) || has_rank(type, 4);
+    return is_integer(type.dtype) && (!data.masks() || has_pixels);
+  });
 }
 
 }  // namespace
@@ -82,8 +91,17 @@ Feeds::Feeds(Dataset data, const std::vector<InputSlot>& inputs, const ArrayName
       report(fmt::format("--feed: the model has no input '{}' for array '{}'", input, array));
     }
   }
+  const auto array_of = [&](const InputSlot& slot) {
+    const auto renamed = names.find(slot.name);
+    return renamed == names.end() ? slot.name : renamed->second;
+  };
   for (const InputSlot& slot : inputs) {
+    if (data_.masks() && array_of(slot) == kLabelArray) continue;
     if (const auto problem = add(slot, names)) report(*problem);
+  }
+  for (const InputSlot& slot : inputs) {  // which are read together with the images
+    if (!data_.masks() || array_of(slot) != kLabelArray) continue;
+    if (const auto problem = add_masks(slot)) report(*problem);
   }
   if (problems.empty()) return;
   report(fmt::format("the data has {}", data_.description()));
@@ -107,8 +125,13 @@ std::optional<std::string> Feeds::add(const InputSlot& slot, const ArrayNames& n
   Type type = type_of_batches(array);
   type.dtype = slot.type.dtype;
   if (const auto reason = conflict(slot.type, type)) {
-    return fmt::format("array '{}' {} does not fit input '{}' {}: {}", name,
-                       to_string(whole.type()), slot.name, to_string(slot.type), *reason);
+    const bool wants_masks =
+        data_.images() && name == kLabelArray && slot.type.shape && slot.type.shape->size() > 2;
+    return fmt::format("array '{}' {} does not fit input '{}' {}: {}{}", name,
+                       to_string(whole.type()), slot.name, to_string(slot.type), *reason,
+                       wants_masks ? "; masks are in a folder 'masks' beside 'images', or in that "
+                                     "of --masks"
+                                   : "");
   }
   if (const auto problem = conversion_problem(array, slot.type.dtype)) {
     return fmt::format("array '{}' is {}, but input '{}' takes {}: {}", name,
@@ -123,7 +146,7 @@ std::optional<std::string> Feeds::add(const InputSlot& slot, const ArrayNames& n
 std::optional<std::string> Feeds::add_images(const InputSlot& slot) {
   Feed feed{.input = slot.name, .array = {}, .dtype = slot.type.dtype};
   try {
-    feed.images = std::make_shared<ImageReader>(data_.images(), slot.type, data_.options().images);
+    feed.images = std::make_shared<ImageReader>(data_.images(), slot.type, data_.options());
   } catch (const Error& error) {
     return fmt::format("images do not fit input '{}' {}: {}", slot.name, to_string(slot.type),
                        error.what());
@@ -131,6 +154,57 @@ std::optional<std::string> Feeds::add_images(const InputSlot& slot) {
   feeds_.push_back(std::move(feed));
   const Dim& batch = slot.type.shape->front();
   return batch.value ? fix_batch(slot, *batch.value) : std::nullopt;
+}
+
+std::optional<std::string> Feeds::add_masks(const InputSlot& slot) {
+  const auto feed = std::ranges::find_if(
+      feeds_, [](const Feed& each) { return each.images && each.masks.empty(); });
+  if (feed == feeds_.end()) {
+    return fmt::format("masks for input '{}' come with images, but no input takes those",
+                       slot.name);
+  }
+  try {
+    feed->images->use_masks(data_.masks(), slot.type, data_.options().mask_values);
+  } catch (const Error& error) {
+    return fmt::format("masks do not fit input '{}' {}: {}", slot.name, to_string(slot.type),
+                       error.what());
+  }
+  feed->masks = slot.name;
+  const Dim& batch = slot.type.shape->front();
+  return batch.value ? fix_batch(slot, *batch.value) : std::nullopt;
+}
+
+std::map<int64_t, std::string> Feeds::skip_unreadable(int threads) {
+  const auto feed =
+      std::ranges::find_if(feeds_, [](const Feed& each) { return each.images != nullptr; });
+  if (feed == feeds_.end()) return {};
+  std::vector<int64_t> all(static_cast<size_t>(size()));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<int64_t> left = places(all);
+  auto unreadable = feed->images->find_unreadable(left, threads);
+  if (unreadable.empty()) return {};
+  std::erase_if(left, [&](int64_t place) { return unreadable.contains(place); });
+  if (left.empty()) {
+    throw Error(fmt::format("none of the {} images can be read: {}", all.size(),
+                            unreadable.begin()->second),
+                ErrorCode::data);
+  }
+  select(std::move(left));
+  return unreadable;
+}
+
+void Feeds::augment(const Augment& augment) {
+  if (data_.options().preprocess) {
+    throw Error(
+        "images are augmented before --mean and --std, in whose place a preprocessing model is: "
+        "omit --augment or --preprocess");
+  }
+  for (const Feed& feed : feeds_) {
+    if (!feed.images) continue;
+    feed.images->use_augment(augment);
+    varies_ = true;
+  }
+  if (!varies_) throw Error("there are no images to augment: the data is no folder of images");
 }
 
 std::optional<std::string> Feeds::fix_batch(const InputSlot& slot, int64_t size) {
@@ -181,15 +255,20 @@ Arrays Feeds::batch(std::span<const int64_t> given) const {
   const std::vector<int64_t> rows = places(given);
   Arrays batch;
   for (const Feed& feed : feeds_) {
-    batch.emplace(feed.input, feed.images ? feed.images->batch(rows)
-                                          : converted(take_rows(feed.array, rows), feed.dtype));
+    if (!feed.images) {
+      batch.emplace(feed.input, converted(take_rows(feed.array, rows), feed.dtype));
+      continue;
+    }
+    ImageReader::Batch read = feed.images->batch(rows);
+    batch.emplace(feed.input, std::move(read.images));
+    if (!feed.masks.empty()) batch.emplace(feed.masks, std::move(read.masks));
   }
   return batch;
 }
 
-void Feeds::expect(std::span<const int64_t> rows, int64_t ahead, int threads) const {
+void Feeds::expect(std::span<const int64_t> rows, const Ahead& ahead) const {
   for (const Feed& feed : feeds_) {
-    if (feed.images) feed.images->expect(places(rows), ahead, threads);
+    if (feed.images) feed.images->expect(places(rows), ahead);
   }
 }
 

@@ -2,12 +2,14 @@
 
 #include <optional>
 
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "ir/model.h"
 
 namespace onward {
 
 class ImageReader;
+struct Ahead;
 
 /// An input of a model that data is to be found for.
 struct InputSlot {
@@ -49,10 +51,16 @@ class Feeds {
   /// These examples, by the names of the inputs.
   Arrays batch(std::span<const int64_t> rows) const;
 
-  /// Says which examples will be asked for next, in that order, so that so many threads can decode
-  /// their images, at most `ahead` of them in advance.
-  void expect(std::span<const int64_t> rows, int64_t ahead, int threads) const;
+  /// Says which examples will be asked for next, in that order, so that threads can decode their
+  /// images.
+  void expect(std::span<const int64_t> rows, const Ahead& ahead) const;
 
+  /// Reads all images once, leaves those out of the examples that can't be decoded, and says why of
+  /// each, by its place in the data. Throws Error where none is left.
+  std::map<int64_t, std::string> skip_unreadable(int threads);
+
+  /// Changes images at random from now on. Throws Error where there are none.
+  void augment(const Augment& augment);
   /// Whether an example is another one in each epoch.
   bool varies() const { return varies_; }
 
@@ -62,11 +70,13 @@ class Feeds {
     Tensor array;
     DType dtype = DType::undefined;
     std::shared_ptr<ImageReader> images = nullptr;  // in place of the array
+    std::string masks = {};                         // the input that takes those of the images
   };
 
   std::optional<std::string> add(const InputSlot& slot, const ArrayNames& names);
   std::vector<int64_t> places(std::span<const int64_t> rows) const;
   std::optional<std::string> add_images(const InputSlot& slot);
+  std::optional<std::string> add_masks(const InputSlot& slot);
   std::optional<std::string> fix_batch(const InputSlot& slot, int64_t size);
 
   Dataset data_;

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
-#include "data/convert.h"
-#include "ir/utf8.h"
 #include "onward/error.h"
 
 namespace onward {
@@ -13,120 +12,110 @@ namespace {
 
 constexpr int64_t kMaxBytesAhead = 256 << 20;
 
-/// What samples become, channel by channel: computed in double, so that they are rounded once.
-std::vector<std::vector<double>> sample_values(const ImageOptions& options, int64_t channels) {
-  std::vector<std::vector<double>> values;
-  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
-    const double mean = options.mean.size() == 1 ? options.mean[0] : options.mean[c];
-    const double std = options.std.size() == 1 ? options.std[0] : options.std[c];
-    auto& of_channel = values.emplace_back();
-    for (int sample = 0; sample < 256; ++sample) {
-      of_channel.push_back((sample * options.scale - mean) / std);
-    }
-  }
-  return values;
-}
-
-/// Bytes take samples as they are.
-void require_dtype(DType dtype, const ImageOptions& options) {
-  if (dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16) {
-    return;
-  }
-  if (dtype != DType::u8) {
-    throw Error(fmt::format("it takes {}: images are floats or u8", name(dtype)));
-  }
-  const ImageOptions plain;
-  if (options.mean != plain.mean || options.std != plain.std || options.scale != plain.scale) {
-    throw Error(
-        "it takes u8, samples from 0 to 255 as they are: mean, std and scale are for floats");
-  }
-}
-
 }  // namespace
 
 ImageReader::ImageReader(std::shared_ptr<const ImageFolder> folder, const Type& input,
-                         const ImageOptions& options)
-    : folder_(std::move(folder)),
-      form_(image_form(input, options)),
-      dtype_(input.dtype),
-      resize_(options.resize),
-      values_(sample_values(options, form_.channels)) {
-  require_dtype(dtype_, options);
+                         const DataOptions& options)
+    : form_(options.preprocess ? ImageForm{} : image_form(input, options.images)),
+      loader_(std::move(folder), form_, options.images.resize),
+      input_(input) {
+  if (options.preprocess) {
+    if (!input.is_tensor() || !input.shape || input.shape->empty()) {
+      throw Error("a preprocessing model needs an input whose rank is known");
+    }
+    loader_.use_preprocess(options.preprocess);
+  } else {
+    numbers_.emplace(form_, input.dtype, options.images);
+  }
 }
 
 ImageReader::~ImageReader() {
   for (std::jthread& thread : threads_) thread.request_stop();
 }
 
-ImageReader::Samples ImageReader::load(int64_t image) const {
-  try {
-    const std::string file = folder_->read(image);
-    const auto channels = form_.channels == 1 ? image::Channels::grayscale : image::Channels::rgb;
-    const image::Image decoded = image::decode(std::as_bytes(std::span(file)), channels);
-    const Placement at = placed({decoded.height, decoded.width}, form_.size, resize_);
-    return image::resized(decoded, at.scaled, at.crop).samples;
-  } catch (Error& error) {
-    throw error.add_context(
-        fmt::format("in image '{}': repair it, or take it out of the folder",
-                    printable((folder_->root() / folder_->name(image)).string())));
-  }
+void ImageReader::use_masks(std::shared_ptr<const MaskFolder> masks, const Type& input,
+                            MaskValues values) {
+  if (!numbers_) throw Error("masks would not follow what a preprocessing model does to images");
+  mask_form_ = mask_form(input, form_.size);
+  // One channel has the probability of one class, the background has the rest.
+  if (mask_form_->layout != MaskForm::Layout::no_channels) values.classes = 2;
+  loader_.use_masks(std::move(masks), values);
 }
 
-template <typename T>
-Tensor ImageReader::normalized(std::span<const Samples> images) const {
-  std::vector<std::vector<T>> table;
-  for (const auto& values : values_) table.emplace_back(values.begin(), values.end());
-  const auto channels = static_cast<size_t>(form_.channels);
-  const size_t pixels = static_cast<size_t>(form_.size.height * form_.size.width);
-  const bool channels_first = form_.layout == ImageForm::Layout::channels_first;
-  auto numbers = std::make_shared<std::vector<T>>(images.size() * pixels * channels);
-  T* to = numbers->data();
-  for (const Samples& samples : images) {
-    for (size_t c = 0; c < channels; ++c) {
-      T* first = channels_first ? to + c * pixels : to + c;
-      const size_t step = channels_first ? 1 : channels;
-      for (size_t i = 0; i < pixels; ++i) first[i * step] = table[c][samples[i * channels + c]];
-    }
-    to += pixels * channels;
-  }
-  const auto bytes = std::as_bytes(std::span(*numbers));
-  return Tensor::view(dtype_of<T>(), form_.dims(static_cast<int64_t>(images.size())), bytes,
-                      std::move(numbers));
+ImageReader::Batch ImageReader::batch(std::span<const int64_t> images) {
+  std::vector<LoadedImage> loaded;
+  for (const int64_t image : images) loaded.push_back(take(image));
+  Batch batch{.images = numbers_ ? numbers_->tensor(loaded) : joined(loaded), .masks = {}};
+  if (mask_form_) batch.masks = mask_form_->tensor(loaded);
+  return batch;
 }
 
-Tensor ImageReader::batch(std::span<const int64_t> images) {
-  std::vector<Samples> samples;
-  for (const int64_t image : images) samples.push_back(take(image));
-  if (dtype_ == DType::f64) return normalized<double>(samples);
-  if (dtype_ != DType::u8) return converted(normalized<float>(samples), dtype_);
+/// What a model made of each image, one behind the other.
+Tensor ImageReader::joined(std::span<const LoadedImage> images) const {
   auto bytes = std::make_shared<std::string>();
-  const auto pixels = static_cast<size_t>(form_.size.height * form_.size.width);
-  const auto channels = static_cast<size_t>(form_.channels);
-  for (const Samples& each : samples) {
-    if (form_.layout != ImageForm::Layout::channels_first) {
-      bytes->append(each.begin(), each.end());
-      continue;
+  std::vector<int64_t> dims;
+  for (const LoadedImage& image : images) {
+    std::vector<int64_t> its = image.prepared.dims();
+    const bool has_batch = its.size() == input_.shape->size() && its.front() == 1;
+    if (!has_batch) its.insert(its.begin(), 1);
+    Type type = Type::tensor(image.prepared.dtype(), std::span<const int64_t>(its));
+    type.shape->front() = Dim{};
+    if (const auto reason = conflict(input_, type)) {
+      throw Error(
+          fmt::format("the preprocessing model gives {} for an image, but the input takes {}: {}",
+                      to_string(image.prepared.type()), to_string(input_), *reason),
+          ErrorCode::data);
     }
-    for (size_t c = 0; c < channels; ++c) {
-      for (size_t i = 0; i < pixels; ++i) {
-        bytes->push_back(static_cast<char>(each[i * channels + c]));
+    if (!dims.empty() && its != dims) {
+      throw Error("the preprocessing model gives images of different sizes for one batch",
+                  ErrorCode::data);
+    }
+    dims = its;
+    const auto part = image.prepared.bytes();
+    bytes->append(reinterpret_cast<const char*>(part.data()), part.size());
+  }
+  dims.front() = static_cast<int64_t>(images.size());
+  return Tensor::from_bytes(input_.dtype, std::move(dims), std::move(bytes));
+}
+
+std::map<int64_t, std::string> ImageReader::find_unreadable(std::span<const int64_t> images,
+                                                            int threads) const {
+  std::map<int64_t, std::string> found;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  std::atomic<size_t> next = 0;
+  const auto look = [&] {
+    for (size_t i = next++; i < images.size(); i = next++) {
+      try {
+        loader_.require_readable(images[i]);
+      } catch (const Error& error) {
+        const std::scoped_lock lock(mutex);
+        found.emplace(images[i], error.what());
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        failure = std::current_exception();
       }
     }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < threads; ++i) others.emplace_back(look);
+    look();
   }
-  return Tensor::from_bytes(dtype_, form_.dims(static_cast<int64_t>(images.size())),
-                            std::move(bytes));
+  if (failure) std::rethrow_exception(failure);
+  return found;
 }
 
-void ImageReader::expect(std::vector<int64_t> images, int64_t ahead, int threads) {
-  const int64_t each = form_.size.height * form_.size.width * form_.channels;
+void ImageReader::expect(std::vector<int64_t> images, const Ahead& ahead) {
   const std::scoped_lock lock(mutex_);
   expected_ = std::move(images);
   begun_ = taken_ = 0;
+  epoch_ = ahead.epoch;
   ++round_;
   ready_.clear();
-  ahead_ = static_cast<size_t>(
-      std::clamp<int64_t>(ahead, 1, std::max<int64_t>(kMaxBytesAhead / each, 1)));
-  while (threads_.size() < static_cast<size_t>(threads)) {
+  ahead_ = static_cast<size_t>(std::clamp<int64_t>(
+      ahead.examples, 1, std::max<int64_t>(kMaxBytesAhead / loader_.bytes(), 1)));
+  while (threads_.size() < static_cast<size_t>(ahead.threads)) {
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
   changed_.notify_all();
@@ -139,11 +128,11 @@ void ImageReader::work(const std::stop_token& stop) {
   while (changed_.wait(lock, stop, has_work)) {
     const size_t place = begun_++;
     const int64_t image = expected_[place];
-    const uint64_t round = round_;
+    const uint64_t round = round_, epoch = epoch_;
     lock.unlock();
     Result result;
     try {
-      result.samples = load(image);
+      result.image = loader_.load(image, epoch);
     } catch (...) {  // for the one who takes it
       result.failure = std::current_exception();
     }
@@ -154,11 +143,12 @@ void ImageReader::work(const std::stop_token& stop) {
   }
 }
 
-ImageReader::Samples ImageReader::take(int64_t image) {
+LoadedImage ImageReader::take(int64_t image) {
   std::unique_lock lock(mutex_);
   if (taken_ == expected_.size() || expected_[taken_] != image) {
+    const uint64_t epoch = epoch_;
     lock.unlock();
-    return load(image);
+    return loader_.load(image, epoch);
   }
   changed_.wait(lock, [&] { return ready_.contains(taken_); });
   Result result = std::move(ready_.extract(taken_).mapped());
@@ -166,7 +156,7 @@ ImageReader::Samples ImageReader::take(int64_t image) {
   changed_.notify_all();
   lock.unlock();
   if (result.failure) std::rethrow_exception(result.failure);
-  return std::move(result.samples);
+  return std::move(result.image);
 }
 
 }  // namespace onward

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "data/image_reader.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
 #include "onward/error.h"
@@ -49,9 +50,9 @@ void Evaluator::add_inference(const Model& model, const Dataset& data, const Arr
   };
   Model inference = graph_alone(model, *model.graph);
   StepMetrics metrics;
-  for (const auto& [name, array] : data.arrays()) {
-    if (is_input(name) || !is_integer(array.dtype())) continue;
-    const Value* scores = find_scores(*inference.graph, array.type());
+  for (const auto& [name, type] : data.types()) {
+    if (is_input(name) || !is_integer(type.dtype)) continue;
+    const Value* scores = find_scores(*inference.graph, type);
     if (!scores) continue;
     if (metrics.has_accuracy()) {
       throw Error(fmt::format("both '{}' and '{}' could be the labels: leave one out",
@@ -59,7 +60,8 @@ void Evaluator::add_inference(const Model& model, const Dataset& data, const Arr
     }
     metrics.scores = scores->name();
     metrics.labels = name;
-    inputs_.push_back({.name = name, .type = Type::tensor(array.dtype())});
+    inputs_.push_back(
+        {.name = name, .type = data.arrays().contains(name) ? Type::tensor(type.dtype) : type});
   }
   if (!metrics.has_accuracy()) {
     throw Error(
@@ -75,7 +77,7 @@ Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
   MetricTotals totals;
   std::vector<int64_t> rows(static_cast<size_t>(feeds.size()));
   std::iota(rows.begin(), rows.end(), 0);
-  feeds.expect(rows, 2 * std::min(batch, feeds.size()), threads());
+  feeds.expect(rows, {.examples = 2 * std::min(batch, feeds.size()), .threads = onward::threads()});
   for (int64_t first = 0; first < feeds.size(); first += batch) {
     rows.resize(static_cast<size_t>(std::min(batch, feeds.size() - first)));
     std::iota(rows.begin(), rows.end(), first);
@@ -93,7 +95,8 @@ Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
 Summary evaluate(const Model& model, std::span<const size_t> infos, Dataset data, State& state,
                  const EvaluateOptions& options) {
   Evaluator evaluator(model, infos, data, options.names);
-  const Feeds feeds(std::move(data), evaluator.inputs(), options.names);
+  Feeds feeds(std::move(data), evaluator.inputs(), options.names);
+  if (options.on_feeds) options.on_feeds(feeds);
   const auto fixed = feeds.fixed_batch();
   const int64_t batch = options.batch_size.value_or(fixed.value_or(kEvaluationBatch));
   if (batch < 1) throw Error(fmt::format("the batch size is {}, but must be at least 1", batch));

@@ -15,6 +15,8 @@ struct EvaluateOptions {
   /// Without it kEvaluationBatch, or the only one that the model takes.
   std::optional<int64_t> batch_size = std::nullopt;
   ArrayNames names = {};
+  /// May choose among the examples, before the first batch.
+  std::function<void(Feeds&)> on_feeds = {};
   /// Is called with the number of examples that are done, and that of all.
   std::function<void(int64_t done, int64_t all)> on_batch = {};
 };

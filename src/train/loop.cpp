@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "data/image_reader.h"
 #include "onward/error.h"
 #include "train/interrupt.h"
 
@@ -102,7 +103,9 @@ class Loop {
       order_ = shuffled_order(feeds_.size(), state_.seed, state_.epoch);
       order_epoch_ = state_.epoch;
       feeds_.expect(std::span(order_).subspan(static_cast<size_t>(position)),
-                    2 * std::min(examples_a_step(state_), feeds_.size()), trainer_.threads());
+                    {.examples = 2 * std::min(examples_a_step(state_), feeds_.size()),
+                     .threads = trainer_.threads(),
+                     .epoch = state_.epoch});
     }
     std::vector<std::span<const int64_t>> parts;
     for (int64_t i = 0; i < state_.accumulate && position < feeds_.size(); ++i) {

@@ -182,15 +182,15 @@ TEST(ImageReader, GivesTheSameAheadOfTime) {
   std::ofstream(folder.path() / "a/120.pgm") << "P5 2 2 255\nno";
   const auto images =
       std::make_shared<const ImageFolder>(folder.path(), std::vector<std::string>());
-  ImageOptions options;
-  options.scale = 1;
+  DataOptions options;
+  options.images.scale = 1;
   ImageReader reader(images, Type::tensor(DType::f64, std::vector<int64_t>{1, 1, 2, 2}), options);
   const auto sample = [&](int64_t image) {
     const std::vector<int64_t> one = {image};
-    return reader.batch(one).number(3);
+    return reader.batch(one).images.number(3);
   };
   for (const int threads : {1, 3}) {
-    reader.expect({39, 3, 20, 7, 7, 0, 11, 12, 13}, 4, threads);
+    reader.expect({39, 3, 20, 7, 7, 0, 11, 12, 13}, {.examples = 4, .threads = threads});
     EXPECT_EQ(sample(39), 39);
     EXPECT_EQ(sample(3), 3);
     EXPECT_NE(said([&] { sample(20); }).find("a/120.pgm': repair it"), std::string::npos);
@@ -199,7 +199,7 @@ TEST(ImageReader, GivesTheSameAheadOfTime) {
     EXPECT_EQ(sample(7), 7);
     EXPECT_EQ(sample(0), 0);
   }
-  reader.expect({1, 2}, 1, 1);  // nobody takes them
+  reader.expect({1, 2}, {});  // nobody takes them
 }
 
 TEST(Feeds, GivesImagesToInputsOfOtherNames) {
