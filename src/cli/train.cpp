@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/train_augment.h"
 #include "cli/train_rescue.h"
 #include "cli/train_skip.h"
 #include "cli/train_watch.h"
@@ -131,12 +132,17 @@ void run_train(const TrainArguments& options) {
   const bool resumed = saved.has_value();
   const ArrayNames names = arrays_of(options, saved);
   auto watch_texts = watch_options(options, saved);
+  const auto augmentation = augmentation_of(options, resumed, watch_texts);
   const Watch watch = watch_of(options, watch_texts);
   Feeds feeds(open_training_data(options, model),
               input_slots(model, saved ? saved->infos : infos_of(model, options.info)), names);
   LoopState loop = saved ? std::move(*saved) : first_state(options, model, feeds);
   const size_t skipped = skip_unreadable(feeds, options, resumed, watch_texts);
   loop.options = watch_texts;
+  if (augmentation) {
+    if (feeds.data().masks()) augmentation->require_masks();
+    feeds.augment(augmentation->with_seed(loop.seed));
+  }
   require_best_file(options, watch, loop);
   auto held_out = hold_out(feeds, watch, loop.seed);
   require_whole_batches(feeds, loop);
@@ -276,6 +282,7 @@ void add_train(CommandLine& line) {
   add_data_options(command, &options->reading);
   add_masks(command, &options->reading);
   add_refit(command, &options->reading);
+  add_augment(command, options.get());
   const Argument checkpoint =
       command.option("--checkpoint", &options->checkpoint, "folder for the latest checkpoint");
   command.option("--checkpoint-every", &options->checkpoint_every, "steps between checkpoints")
