@@ -58,6 +58,48 @@ uint8_t weighted(const uint8_t* samples, int64_t stride, const Taps& taps) {
   return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
 
+/// What all taps together reach from, and up to.
+std::pair<int64_t, int64_t> part_of(const std::vector<Taps>& taps) {
+  return {taps.front().first, taps.back().first + std::ssize(taps.back().weights)};
+}
+
+// A line or column of one tap is copied, as its weight is 1.
+
+/// New columns for some lines of an image whose first column is number `left`.
+struct ColumnPart {
+  int64_t left, top, bottom;
+};
+Image with_columns(const Image& image, const std::vector<Taps>& columns, const ColumnPart& part) {
+  const int64_t channels = image.channels;
+  Image result = blank(std::ssize(columns), part.bottom - part.top, channels);
+  uint8_t* to = result.samples.data();
+  for (int64_t y = part.top; y < part.bottom; ++y) {
+    const uint8_t* line = image.samples.data() + y * image.width * channels;
+    for (const Taps& taps : columns) {
+      const uint8_t* first = line + (taps.first - part.left) * channels;
+      for (int64_t c = 0; c < channels; ++c) *to++ = weighted(first + c, channels, taps);
+    }
+  }
+  return result;
+}
+
+/// New lines for some columns of an image whose first line is number `top`.
+struct LinePart {
+  int64_t top, left, right;
+};
+Image with_lines(const Image& image, const std::vector<Taps>& lines, const LinePart& part) {
+  const int64_t stride = image.width * image.channels;
+  const int64_t width = (part.right - part.left) * image.channels;
+  Image result = blank(part.right - part.left, std::ssize(lines), image.channels);
+  uint8_t* to = result.samples.data();
+  for (const Taps& taps : lines) {
+    const uint8_t* first =
+        image.samples.data() + (taps.first - part.top) * stride + part.left * image.channels;
+    for (int64_t x = 0; x < width; ++x) *to++ = weighted(first + x, stride, taps);
+  }
+  return result;
+}
+
 /// The samples that are nearest to `count` new ones from `begin` on. The places are added up, as
 /// Pillow adds them up, so that halves are rounded as there.
 std::vector<int64_t> nearest_places(int64_t from, int64_t to, int64_t begin, int64_t count) {
@@ -96,28 +138,15 @@ Image resized(const Image& image, Size size, const Crop& crop) {
   require_inside(size, crop);
   const auto columns = taps_of(image.width, size.width, crop.left, crop.size.width);
   const auto lines = taps_of(image.height, size.height, crop.top, crop.size.height);
-  const int64_t channels = image.channels;
-  const int64_t top = lines.front().first;
-  const int64_t bottom = lines.back().first + static_cast<int64_t>(lines.back().weights.size());
-  // A line of one tap is copied by what follows, as its weight is 1.
-  Image narrow = blank(crop.size.width, bottom - top, channels);
-  uint8_t* to = narrow.samples.data();
-  for (int64_t y = top; y < bottom; ++y) {
-    const uint8_t* line = image.samples.data() + y * image.width * channels;
-    for (const Taps& taps : columns) {
-      for (int64_t c = 0; c < channels; ++c) {
-        *to++ = weighted(line + taps.first * channels + c, channels, taps);
-      }
-    }
+  const int64_t lost_lines = image.height - size.height, lost_columns = image.width - size.width;
+  if (lost_lines > 0 && lost_lines > 2 * lost_columns) {  // as Pillow does since version 13
+    const auto [left, right] = part_of(columns);
+    const Image flat = with_lines(image, lines, {.top = 0, .left = left, .right = right});
+    return with_columns(flat, columns, {.left = left, .top = 0, .bottom = flat.height});
   }
-  Image result = blank(crop.size.width, crop.size.height, channels);
-  to = result.samples.data();
-  const int64_t width = crop.size.width * channels;
-  for (const Taps& taps : lines) {
-    const uint8_t* first = narrow.samples.data() + (taps.first - top) * width;
-    for (int64_t x = 0; x < width; ++x) *to++ = weighted(first + x, width, taps);
-  }
-  return result;
+  const auto [top, bottom] = part_of(lines);
+  const Image narrow = with_columns(image, columns, {.left = 0, .top = top, .bottom = bottom});
+  return with_lines(narrow, lines, {.top = top, .left = 0, .right = narrow.width});
 }
 
 }  // namespace onward::image

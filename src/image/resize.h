@@ -18,7 +18,7 @@ struct Crop {
 };
 
 /// The image at another size, of which only the crop is computed. Bilinear with antialias: where
-/// the image shrinks, the filter widens with it. Samples are those of Pillow's
+/// the image shrinks, the filter widens with it. Samples are those of Pillow 13's
 /// resize(size, BILINEAR), bit for bit.
 Image resized(const Image& image, Size size, const Crop& crop);
 

@@ -22,7 +22,7 @@ def picture(width, height, seed):
     return Image.fromarray((smooth + random.integers(0, 30, (height, width, 3))).clip(0, 255).astype(np.uint8))
 
 
-SIZES = [(40, 30), (30, 40), (9, 9), (5, 7), (100, 13), (16, 12), (33, 64), (12, 8), (3, 50), (12, 12), (24, 24)]
+SIZES = [(40, 30), (30, 40), (9, 9), (5, 7), (100, 13), (16, 12), (33, 64), (12, 8), (3, 50), (12, 12), (24, 71)]
 
 
 def folder_of_images(folder, suffixes=("png", "jpg", "webp")):

@@ -9,7 +9,7 @@ from PIL import Image
 
 from program import done, equal_bits, onward
 
-SIZES = [(40, 30), (30, 40), (9, 9), (5, 7), (100, 13), (16, 12), (33, 64), (12, 8), (3, 50), (12, 12), (24, 24), (71, 23)]
+SIZES = [(40, 30), (30, 40), (9, 9), (5, 7), (100, 13), (16, 12), (33, 64), (12, 8), (3, 50), (12, 12), (24, 24), (71, 23), (23, 71)]
 
 
 def mask_of(width, height, seed, classes):
@@ -34,7 +34,7 @@ def save_mask(values, file):
 
 
 NAMES = ["a.png", "b.bmp", "c.pgm", "d-palette2.png", "e-palette8.png", "f-palette4.png", "g-wide.png", "h-text.pgm",
-         "deep/i.png", "deep/er/j.bmp", "k-palette8.bmp", "l.png"]
+         "deep/i.png", "deep/er/j.bmp", "k-palette8.bmp", "l.png", "m.png"]
 
 
 def folder_of_masks(folder, classes=4):
