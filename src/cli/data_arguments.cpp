@@ -71,6 +71,7 @@ void add_preprocess(const DataArguments& arguments, DataOptions& options) {
     }
     if (options.preprocess.model.empty()) return;
     options.preprocess = preprocess_of(options.preprocess.model);
+    options.preprocess.is_asked_for = !arguments.preprocess.empty();
   } catch (Error& error) {
     throw error.add_context(arguments.preprocess.empty()
                                 ? "in the preprocessing that the model keeps"
@@ -130,7 +131,8 @@ void add_data_options(Command& command, DataArguments* arguments) {
       .option(
           "--preprocess", &arguments->preprocess,
           "images: a model that makes the input of each image, from its pixels u8[H,W,3] or its "
-          "file u8[length], in place of all that; it is kept with the trained model")
+          "file u8[length], in place of all that; table: the features of each row, from those "
+          "f32[K]; it is kept with the trained model")
       .value_name("FILE.onnx");
   command.flag("--skip-unreadable", &arguments->skips_unreadable,
                "images: read all of them first, and leave out those that cannot be decoded");

@@ -27,10 +27,16 @@ struct ImageOptions {
   friend bool operator==(const ImageOptions&, const ImageOptions&) = default;
 };
 
-/// A model that makes an input of an image, in place of ImageOptions. Several threads may run it at
-/// once.
+/// A model that makes an input of an image, in place of ImageOptions, or of a row of a table.
+/// Several threads may run it at once.
 struct Preprocess {
-  bool takes_files = false;             // bytes u8[length], else pixels u8[H,W,3]
+  enum class Takes : uint8_t {
+    pixels,  // u8[H,W,3]
+    file,    // u8[length]
+    row,     // the features f32[K]
+  };
+  Takes takes = Takes::pixels;
+  bool is_asked_for = false;            // by the user, not by the model that is used
   std::function<Tensor(Tensor)> run{};  // none where it is empty
   std::string model{};      // the bytes of its file, which are kept with what is trained
   int64_t bytes = 1 << 20;  // of what it gives, as far as that is known

@@ -87,6 +87,30 @@ Dataset open_folder(const fs::path& folder, const DataOptions& options) {
   return {std::make_shared<const ImageFolder>(folder, options.classes), options};
 }
 
+/// What a model makes of each row, one behind the other.
+Tensor preprocessed(const Tensor& rows, const Preprocess& preprocess) {
+  if (preprocess.takes != Preprocess::Takes::row) {
+    throw Error("the preprocessing model takes images, but the data is a table");
+  }
+  const int64_t width = rows.dims()[1];
+  auto bytes = std::make_shared<std::string>();
+  Tensor first;
+  for (int64_t row = 0; row < rows.dims()[0]; ++row) {
+    const Tensor made = preprocess.run(rows.part(row * width, {width}));
+    if (row == 0) first = made;
+    if (made.dims() != first.dims()) {
+      throw Error(fmt::format("the preprocessing model gives {} for the first row, {} for row {}",
+                              to_string(first.type()), to_string(made.type()), row + 1),
+                  ErrorCode::data);
+    }
+    bytes->append(reinterpret_cast<const char*>(made.bytes().data()), made.bytes().size());
+  }
+  std::vector<int64_t> dims = first.dims();
+  if (dims.size() < 2 || dims.front() != 1) dims.insert(dims.begin(), 1);
+  dims.front() = rows.dims()[0];
+  return Tensor::from_bytes(first.dtype(), std::move(dims), std::move(bytes));
+}
+
 Dataset open_table(const fs::path& file, DataOptions options) {
   const CsvTable table = read_csv(file);
   if (!options.schema) {
@@ -95,6 +119,10 @@ Dataset open_table(const fs::path& file, DataOptions options) {
   }
   if (!options.is_labeled) options.schema->label.clear();
   Arrays arrays = table_arrays(table, *options.schema, options.classes);
+  if (options.preprocess) {
+    Tensor& features = arrays.at(kFeatureArray);
+    features = preprocessed(features, options.preprocess);
+  }
   return Dataset(std::move(arrays), std::move(options));
 }
 
@@ -211,7 +239,7 @@ Dataset::Dataset(std::shared_ptr<const ImageFolder> images, std::shared_ptr<cons
 
 Metadata Dataset::kept() const {
   Metadata entries;
-  if (images_ && options_.preprocess) {
+  if ((images_ || options_.schema) && options_.preprocess) {
     entries.emplace_back(kPreprocessKey, to_base64(options_.preprocess.model));
   } else if (images_) {
     entries.emplace_back(kImagesKey, to_json(options_.images));
@@ -274,6 +302,13 @@ Dataset open_dataset(const std::string& where, const DataOptions& options) {
     Dataset data = open_any(where, options);
     if (options.is_labeled && !options.masks.empty() && !data.masks()) {
       throw Error("--masks says where the masks of a folder of images are, but this is none");
+    }
+    const Preprocess& preprocess = options.preprocess;
+    if (preprocess && data.images() && preprocess.takes == Preprocess::Takes::row) {
+      throw Error("the preprocessing model takes rows f32[K], but the data has images");
+    }
+    if (preprocess.is_asked_for && !data.images() && !data.options().schema) {
+      throw Error("--preprocess is for images and tables: arrays are fed as they are");
     }
     return data;
   } catch (Error& error) {

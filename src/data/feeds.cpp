@@ -49,7 +49,9 @@ void name_usual_inputs(const Dataset& data, const std::vector<InputSlot>& inputs
     });
   }
   if (data.options().schema) {
-    add(kFeatureArray, [&](const Type& type) { return is_float(type.dtype) && has_rank(type, 2); });
+    const bool has_form = !data.options().preprocess;
+    add(kFeatureArray,
+        [&](const Type& type) { return is_float(type.dtype) && (!has_form || has_rank(type, 2)); });
   }
   add(kLabelArray, [&](const Type& type) {
     const bool has_pixels = has_rank(type, 3) || has_rank(type, 4);

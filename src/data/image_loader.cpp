@@ -55,7 +55,7 @@ LoadedImage ImageLoader::load(int64_t image, uint64_t epoch) const {
 
 Tensor ImageLoader::prepared(int64_t image) const {
   Tensor given;
-  if (preprocess_.takes_files) {
+  if (preprocess_.takes == Preprocess::Takes::file) {
     auto file = std::make_shared<const std::string>(folder_->read(image));
     const auto size = static_cast<int64_t>(file->size());
     given = Tensor::from_bytes(DType::u8, {size}, std::move(file));

@@ -22,15 +22,16 @@ struct Preparing {
   Program program;
 };
 
-bool takes_files(const Type& type) {
+Preprocess::Takes taken_by(const Type& type) {
   const size_t rank = type.is_tensor() && type.shape ? type.shape->size() : 0;
-  if (type.dtype == DType::u8 && rank == 1) return true;
+  if (type.dtype == DType::u8 && rank == 1) return Preprocess::Takes::file;
+  if (type.dtype == DType::f32 && rank == 1) return Preprocess::Takes::row;
   if (type.dtype == DType::u8 && rank == 3 && type.shape->back().value.value_or(3) == 3) {
-    return false;
+    return Preprocess::Takes::pixels;
   }
   throw Error(
-      fmt::format("its input is {}: a preprocessing model takes pixels u8[H,W,3], or the "
-                  "bytes of a file u8[length]",
+      fmt::format("its input is {}: a preprocessing model takes pixels u8[H,W,3], the bytes "
+                  "of a file u8[length], or the features of a row f32[K]",
                   to_string(type)));
 }
 
@@ -65,7 +66,7 @@ Preprocess preprocess_of(const std::string& bytes) {
         fmt::format("it has {} inputs and {} outputs: a preprocessing model has one of each",
                     inputs.size(), outputs.size()));
   }
-  Preprocess preprocess{.takes_files = takes_files(inputs[0]->type), .model = bytes};
+  Preprocess preprocess{.takes = taken_by(inputs[0]->type), .model = bytes};
   preprocess.bytes = bytes_of(outputs[0]->type, preprocess.bytes);
   const auto pool = std::make_shared<Pool<Preparing>>();
   preprocess.run = [model, pool, input = inputs[0]->name(),

@@ -94,7 +94,7 @@ def large(folder):
 
 
 @pytest.mark.parametrize("text, options, message", [
-    ("p (float[N] x) => (float[N] y) { y = Abs(x) }", [], "its input is f32[N]: a preprocessing model takes pixels u8[H,W,3]"),
+    ("p (int64[N] x) => (int64[N] y) { y = Abs(x) }", [], "its input is i64[N]: a preprocessing model takes pixels u8[H,W,3]"),
     ("p (uint8[H,W,3] x, float a) => (float y) { y = Abs(a) }", [], "it has 2 inputs and 1 outputs"),
     ("p (uint8[H,W,3] x) => (float[H,W,3] y) { y = Cast<to = 1>(x) }", [],
      "the preprocessing model gives f32[12,12,3] for an image, but the input takes f32[N,3,12,12]"),
@@ -122,3 +122,46 @@ def test_a_damaged_record_is_named(model, images, tmp_path):
     onnx.save(trained, tmp_path / "damaged.onnx")
     result = onward("eval", tmp_path / "damaged.onnx", "--data", images)
     assert result.returncode == 1 and "it is not in base64" in result.stderr and "onward.preprocess" in result.stderr
+
+
+ROWS = HEADER + """
+prepare (float[K] row) => (float[1,3] features)
+{
+  squares = Mul (row, row)
+  sum = ReduceSum <keepdims = 1> (squares)
+  both = Concat <axis = 0> (row, sum)
+  first = Constant <value_ints = [0]> ()
+  features = Unsqueeze (both, first)
+}
+"""
+
+
+def test_rows_of_a_table(images, tmp_path):
+    (tmp_path / "net.onnxtxt").write_text("""
+<ir_version: 8, opset_import: ["" : 17]>
+net (float[N,3] features) => (float[N,2] scores) <float[3,2] w = full(0), float[2] b = full(0)>
+{ scores = Gemm(features, w, b) }
+""")
+    done("prepare", tmp_path / "net.onnxtxt", "--loss", "softmax_cross_entropy", "--optimizer", "sgd", "-o", tmp_path / "net.onnx")
+    values = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
+    label = ((values ** 2).sum(1) > 1).astype(int)
+    rows = [f"{a!r},{b!r},{'in' if c else 'out'}" for (a, b), c in zip(values.tolist(), label)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,y,label", *rows]) + "\n")
+    (tmp_path / "p.onnxtxt").write_text(ROWS)
+    train = ["train", tmp_path / "net.onnx", "--batch-size", 5, "--epochs", 2, "--data"]
+    done(*train, tmp_path / "d.csv", "--preprocess", tmp_path / "p.onnxtxt", "-o", tmp_path / "rows.onnx")
+    squares = values * values
+    features = np.column_stack([values, squares[:, 0] + squares[:, 1]])
+    np.savez(tmp_path / "d.npz", features=features, label=1 - label)
+    done(*train, tmp_path / "d.npz", "-o", tmp_path / "arrays.onnx")
+    assert equal_bits(tmp_path / "rows.onnx", tmp_path / "arrays.onnx")
+    found = [json.loads(done("eval", tmp_path / "rows.onnx", "--data", tmp_path / file, "--json").stdout)["loss"]
+             for file in ("d.csv", "d.npz")]
+    assert found[0] == found[1]
+    assert len(done("predict", tmp_path / "rows.onnx", "--data", tmp_path / "d.csv").stdout.splitlines()) == 21
+    refused = [(tmp_path / "d.npz", ROWS, "arrays are fed as they are"), (tmp_path / "d.csv", PIXELS, "but the data is a table"),
+               (images, ROWS, "takes rows f32[K], but the data has images")]
+    for data, text, message in refused:
+        (tmp_path / "p.onnxtxt").write_text(text)
+        result = onward(*train, data, "--preprocess", tmp_path / "p.onnxtxt", "-o", tmp_path / "no.onnx")
+        assert result.returncode == 1 and message in result.stderr, result.stderr
