@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cli/data_arguments.h"
+#include "cli/predict_masks.h"
 #include "cli/training_options.h"
 #include "data/image_folder.h"
 #include "data/image_reader.h"
@@ -28,7 +29,7 @@ namespace {
 constexpr int64_t kMaxElements = 1000;
 
 struct PredictArguments {
-  std::string model, data, output;
+  std::string model, data, output, masks;
   std::vector<std::string> feeds;
   DataArguments reading;
   int64_t batch = kEvaluationBatch, threads = 0;
@@ -66,12 +67,7 @@ class Predictor {
   }
 
   Prediction predicted(const TensorMap& outputs, int64_t at, int64_t example, int64_t batch) const {
-    Prediction row;
-    if (images_) {
-      row["image"] = images_->name(example);
-    } else {
-      row["row"] = example + 1;
-    }
+    Prediction row = named(example);
     if (scores_) {
       add_class(row, outputs.at(scores_->name()), at, batch);
       return row;
@@ -80,7 +76,25 @@ class Predictor {
     return row;
   }
 
+  Prediction masked(const TensorMap& outputs, int64_t at, int64_t example,
+                    const MaskWriter& masks) const {
+    Prediction row = named(example);
+    const std::string name = images_ ? images_->name(example) : std::to_string(example + 1);
+    row["mask"] = masks.write(outputs, at, name);
+    return row;
+  }
+
  private:
+  Prediction named(int64_t example) const {
+    Prediction row;
+    if (images_) {
+      row["image"] = images_->name(example);
+    } else {
+      row["row"] = example + 1;
+    }
+    return row;
+  }
+
   void add_class(Prediction& row, const Tensor& scores, int64_t at, int64_t batch) const {
     const int64_t count = scores.size() / batch;
     if (count != std::ssize(classes_)) {
@@ -108,7 +122,8 @@ class Predictor {
     if (count < 1 || count > kMaxElements || is_complex(tensor.dtype())) {
       throw Error(
           fmt::format("output '{}' {} is no list of up to {} numbers for each of {} "
-                      "examples: use `onward run`, which writes arrays",
+                      "examples: use `onward run`, which writes arrays, or --masks for the classes "
+                      "of pixels",
                       name, to_string(tensor.type()), kMaxElements, batch));
     }
     for (int64_t i = 0; i < count; ++i) {
@@ -177,6 +192,8 @@ void run_predict(const PredictArguments& options) {
   const size_t skipped = skip_unreadable(feeds, options.reading).size();
   const int64_t batch = batch_size(feeds, *options.batch_argument, options.batch);
   const Predictor predictor(options, model, data);
+  std::optional<MaskWriter> masks;
+  if (!options.masks.empty()) masks.emplace(model, options.masks);
   State state(model);
   Program program(graph_alone(model, *model.graph));
   PredictionWriter writer(options);
@@ -192,7 +209,12 @@ void run_predict(const PredictArguments& options) {
     const TensorMap outputs =
         program.run(feeds.batch(taken), state, {.micro_batch = static_cast<uint64_t>(first)});
     for (int64_t i = 0; i < count; ++i) {
-      writer.add(predictor.predicted(outputs, i, feeds.place(first + i), std::ssize(taken)));
+      const int64_t example = feeds.place(first + i);
+      if (masks) {
+        writer.add(predictor.masked(outputs, i, example, *masks));
+      } else {
+        writer.add(predictor.predicted(outputs, i, example, std::ssize(taken)));
+      }
     }
     if (options.output.empty()) continue;
     bar.show(static_cast<double>(first + count) / static_cast<double>(feeds.size()), "predicting",
@@ -220,6 +242,11 @@ void add_predict(CommandLine& line) {
       .default_name("standard output");
   options->batch_argument =
       command.option("--batch-size", &options->batch, "examples per batch").at_least(1);
+  command
+      .option("--masks", &options->masks,
+              "segmentation: a folder for the classes of pixels, as PNG files with the names of "
+              "images")
+      .value_name("FOLDER");
   command.flag("--scores", &options->scores, "write the scores of all classes");
   command.option("--feed", &options->feeds, "feed an input from an array of another name")
       .value_name("INPUT=ARRAY");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace onward::image {
@@ -19,5 +20,8 @@ struct IndexMap {
 /// gray the samples as they are, also of fewer or more than 8 bits. Throws Error where the file has
 /// colors without a palette, or decode() would not read it.
 IndexMap decode_indices(std::span<const std::byte> file);
+
+/// The same as a PNG file of gray samples. Throws Error where a number is beyond 255.
+std::string encoded_png(const IndexMap& map);
 
 }  // namespace onward::image

@@ -1,6 +1,7 @@
 // PNG by libpng: palettes and fewer bits are expanded, of 16 bits the upper 8 are taken, and what
 // the file says of transparency and of its gamma is left aside.
 
+#include <fmt/format.h>
 #include <png.h>
 
 #include <array>
@@ -128,6 +129,29 @@ class Reader {
 }  // namespace
 
 Image decode_png(Bytes file) { return Reader(file).image(); }
+std::string encoded_png(const IndexMap& map) {
+  std::vector<uint8_t> samples;
+  for (const uint16_t value : map.values) {
+    if (value > 255) throw Error(fmt::format("a mask with {} is not written as PNG", value));
+    samples.push_back(static_cast<uint8_t>(value));
+  }
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(map.width);
+  image.height = static_cast<png_uint_32>(map.height);
+  image.format = PNG_FORMAT_GRAY;
+  png_alloc_size_t size = 0;
+  std::string file;
+  bool is_done = png_image_write_to_memory(&image, nullptr, &size, 0, samples.data(), 0, nullptr);
+  if (is_done) {
+    file.resize(size);
+    is_done = png_image_write_to_memory(&image, file.data(), &size, 0, samples.data(), 0, nullptr);
+  }
+  if (!is_done) throw Error(fmt::format("libpng cannot write it: {}", image.message));
+  file.resize(size);
+  return file;
+}
+
 IndexMap png_indices(Bytes file) { return Reader(file).indices(); }
 
 }  // namespace onward::image

@@ -277,9 +277,28 @@ def test_masks_are_for_images(net, tmp_path):
     assert result.returncode == 1 and "--masks says where the masks of a folder of images are" in result.stderr
 
 
-def test_predict_takes_the_images_alone(net, tmp_path):
-    data = shapes(tmp_path / "data", 2, 0)
+def test_masks_are_predicted(net, tmp_path):
+    data = shapes(tmp_path / "data", 6, 0)
+    (data / "images/deep").mkdir()
+    (data / "images/05.png").rename(data / "images/deep/5.png")
     shutil.rmtree(data / "masks")
     (data / "masks").mkdir()
     result = onward("predict", net, "--data", data)
-    assert "use `onward run`" in result.stderr, result.stderr
+    assert "--masks" in result.stderr, result.stderr
+    predict = ["predict", net, "--data", data, "--masks", tmp_path / "out"]
+    lines = done(*predict).stdout.splitlines()
+    assert lines[0] == "image,mask" and lines[-1] == f"deep/5.png,{tmp_path}/out/deep/5.png" and len(lines) == 7
+    # What was predicted is what an evaluation finds right.
+    shutil.rmtree(data / "masks")
+    shutil.copytree(tmp_path / "out", data / "masks")
+    assert json.loads(done("eval", net, "--data", data, "--json").stdout)["accuracy"] == 1
+    result = onward(*predict)
+    assert result.returncode == 1 and "out/00.png' exists already" in result.stderr
+
+
+def test_other_models_predict_no_masks(tmp_path):
+    data = shapes(tmp_path / "data", 2, 0)
+    net = network(tmp_path, 24, 24, classes=1, options=("--loss", "bce_with_logits"))
+    result = onward("predict", net, "--data", data, "--masks", tmp_path / "out")
+    assert result.returncode == 1 and "the model has no output of scores [N,C,H,W]" in result.stderr
+    assert not (tmp_path / "out").exists()
