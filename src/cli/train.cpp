@@ -86,6 +86,18 @@ Dataset open_training_data(const TrainArguments& options, const Model& model) {
   return data;
 }
 
+std::shared_ptr<Feeds> feeds_of_evaluation(Dataset data, const Evaluator& evaluator,
+                                           const ArrayNames& names, const TrainArguments& options) {
+  try {
+    return std::make_shared<Feeds>(std::move(data), evaluator.inputs(), names);
+  } catch (Error& error) {
+    if (!options.evaluation.empty()) {
+      error.add_context(fmt::format("in --eval '{}'", options.evaluation));
+    }
+    throw;
+  }
+}
+
 std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& trainer,
                                        const LoopState& loop, const ArrayNames& names,
                                        const Dataset& trained, std::vector<int64_t> held_out,
@@ -96,7 +108,7 @@ std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& t
   Dataset data = held_out.empty() ? open_dataset(options.evaluation, how) : trained;
   if (held_out.empty()) warn_of_ignored(data, options.evaluation);
   auto evaluator = std::make_shared<Evaluator>(trainer.model(), loop.infos, data, names);
-  auto feeds = std::make_shared<Feeds>(std::move(data), evaluator->inputs(), names);
+  auto feeds = feeds_of_evaluation(std::move(data), *evaluator, names, options);
   if (!held_out.empty()) {
     feeds->select(std::move(held_out));
   } else {

@@ -242,6 +242,28 @@ net (float[N,1,8,8] image) => (float[N,2] scores) <float[64,2] w = full(0), floa
     done("train", tmp_path / "net.onnx", "--data", tmp_path / "data", "--augment", AUGMENT, "-o", tmp_path / "t.onnx")
 
 
+def test_inputs_of_all_forms_get_the_same(tmp_path):
+    """Moved by whole pixels, samples stay what they are, also where an input takes bytes."""
+    for i in range(6):
+        (tmp_path / f"data/{i % 2}").mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.random.default_rng(i).integers(0, 255, (8, 9, 3)).astype(np.uint8)).save(tmp_path / f"data/{i % 2}/{i}.png")
+    weights = ", ".join(map(repr, (np.random.default_rng(0).normal(size=432).round(3) / 1e5).tolist()))
+    files = []
+    for dtype, dims, perm in (("float", "3,8,9", "0, 1, 2, 3"), ("uint8", "3,8,9", "0, 1, 2, 3"),
+                              ("float", "8,9,3", "0, 3, 1, 2"), ("uint8", "8,9,3", "0, 3, 1, 2"), ("double", "3,8,9", "0, 1, 2, 3")):
+        (tmp_path / "net.onnxtxt").write_text(f"""
+<ir_version: 8, opset_import: ["" : 17]>
+net ({dtype}[N,{dims}] image) => (float[N,2] scores) <float[216,2] w = {{{weights}}}, float[2] b = full(0)>
+{{ number = Cast<to = 1>(image)  first = Transpose<perm = [{perm}]>(number)  flat = Flatten(first)  scores = Gemm(flat, w, b) }}
+""")
+        done("prepare", tmp_path / "net.onnxtxt", "--loss", "softmax_cross_entropy", "--optimizer", "sgd", "--lr", 1e-6,
+             "-o", tmp_path / "net.onnx")
+        files.append(tmp_path / f"{len(files)}.onnx")
+        done("train", tmp_path / "net.onnx", "--data", tmp_path / "data", "--augment", "flip:both,crop:2", "--epochs", 3,
+             "--batch-size", 2, *([] if dtype == "uint8" else ["--scale", 1]), "-o", files[-1])
+    assert all(equal_bits(files[0], file) for file in files[1:])
+
+
 @pytest.mark.parametrize("wanted, message", [
     ("flop", "unknown augmentation 'flop': did you mean 'flip'?"),
     ("flip:up", "--augment: 'flip:up' is not of the form flip, flip:vertical or flip:both"),

@@ -137,6 +137,13 @@ def test_tables_of_an_evaluation(table_model, tmp_path, text, message):
     assert message in errors_of(onward("eval", tmp_path / "t.onnx", "--data", tmp_path / "e.csv"))
 
 
+def test_what_does_not_fit_is_said_of_the_evaluation(table_model, tmp_path):
+    np.savez(tmp_path / "d.npz", features=np.zeros((3, 2), np.float32), label=np.zeros(3, int))
+    np.savez(tmp_path / "e.npz", features=np.zeros((3, 4), np.float32), label=np.zeros(3, int))
+    result = onward("train", table_model, "--data", tmp_path / "d.npz", "--eval", tmp_path / "e.npz", "-o", tmp_path / "t.onnx")
+    assert "does not fit input 'features'" in errors_of(result) and f"in --eval '{tmp_path}/e.npz'" in result.stderr
+
+
 def zip_bomb(file):
     """An array of 64 GB, as the file says, in some kilobytes."""
     header = b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (17179869184,), }".ljust(117) + b"\n"
