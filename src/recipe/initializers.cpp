@@ -14,6 +14,29 @@ bool is_constant_node(const Node& node) {
   return node.domain.empty() && node.op == "Constant" && node.get<Tensor>("value");
 }
 
+std::optional<std::vector<int64_t>> constant_integers(const Value* value) {
+  if (!value) return std::nullopt;
+  const Node* node = value->producer();
+  const Tensor* tensor = value->tensor();
+  if (node && is_constant_node(*node)) tensor = node->get<Tensor>("value");
+  if (tensor) return is_integer(tensor->dtype()) ? std::optional(tensor->integers()) : std::nullopt;
+  if (!node) return std::nullopt;
+  if (node->inputs().empty()) {  // Constant, in its other forms
+    if (const auto* list = node->get<std::vector<int64_t>>("value_ints")) return *list;
+    const auto* single = node->get<int64_t>("value_int");
+    return single ? std::optional(std::vector{*single}) : std::nullopt;
+  }
+  if (has_traits(*node, kView)) return constant_integers(node->input(0));
+  if (node->op != "Concat" || !node->domain.empty() || rank(value) != 1) return std::nullopt;
+  std::vector<int64_t> all;
+  for (const Value* input : node->inputs()) {
+    const auto part = constant_integers(input);
+    if (!part) return std::nullopt;
+    all.insert(all.end(), part->begin(), part->end());
+  }
+  return all;
+}
+
 namespace {
 
 Value* constant_to_initializer(Graph& graph, Value* value) {

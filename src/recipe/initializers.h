@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,10 @@ namespace onward {
 
 /// Whether it is a Constant node with a dense tensor.
 bool is_constant_node(const Node& node);
+
+/// The integers of a constant, also through nodes that give it another shape or join several;
+/// nothing where it is none.
+std::optional<std::vector<int64_t>> constant_integers(const Value* value);
 
 /// Only dense top-level initializers can be bound: turns the Constant nodes and sparse initializers
 /// among `values` into such, and gives the initializers.
