@@ -109,7 +109,7 @@ ImageFolder::ImageFolder(fs::path root, std::vector<std::string> classes)
               ? unknown_name("class", name, classes_)
               : fmt::format("unknown class '{}' {}", name, did_you_mean(name, classes_));
       throw Error(
-          fmt::format("{}\n  the model was trained on {} classes without this one; rename "
+          fmt::format("{}\n  the model keeps the names of {} classes without this one; rename "
                       "the folder, or train with --refit to number classes anew",
                       which, classes_.size()));
     }
