@@ -82,6 +82,61 @@ bool is_scaled_normalized(const Value* value) {
   return is(node, "Mul") && (is_normalized(node->input(0)) || is_normalized(node->input(1)));
 }
 
+/// A number that scales everything alike: sqrt(d) of token embeddings.
+bool is_scalar(const Value* value) {
+  return is_given(value) && value->type.shape && element_count(*value->type.shape) == 1;
+}
+
+/// Vectors of tokens or patches: rows that computed indices pick from a table, a layer's results
+/// with a class token in front, or the sum of such.
+bool is_token_embedding(const Value* value, int depth = 0) {
+  const Value* made = origin(value);
+  const Node* node = made ? made->producer() : nullptr;
+  if (!node || depth > 8) return false;
+  if (input_role(*node, 0) == InputRole::embedding) {
+    return is_given(origin(node->input(0))) && !is_given(node->input(1));
+  }
+  if (is(node, "Mul") && is_scalar(node->input(1))) {
+    return is_token_embedding(node->input(0), depth + 1);
+  }
+  const auto embeds = [&](const Value* x) { return is_token_embedding(x, depth + 1); };
+  if (is(node, "Add")) return std::ranges::any_of(node->inputs(), embeds);
+  if (!is(node, "Concat")) return false;
+  return std::ranges::any_of(
+      node->inputs(), [&](const Value* x) { return linear_layer(x) != nullptr || embeds(x); });
+}
+
+/// [T,C] or [1,T,C]: a vector for each place.
+bool has_vector_for_each_place(const Value& value) {
+  if (!value.type.shape) return false;
+  const Shape& shape = *value.type.shape;
+  const auto is_some = [](const Dim& dim) { return dim.value.value_or(1) > 1; };
+  return (shape.size() == 2 || (shape.size() == 3 && shape[0].value == 1)) &&
+         is_some(shape.end()[-2]) && is_some(shape.back());
+}
+
+/// Sines and cosines of the place, whose first row is sin 0 = 0 and cos 0 = 1 throughout.
+bool is_sinusoidal(const Value& value) {
+  const Value* origin_of = origin(&value);
+  const Tensor* table = origin_of ? origin_of->tensor() : nullptr;
+  if (!table && is(origin_of->producer(), "Constant")) {
+    table = origin_of->producer()->get<Tensor>("value");
+  }
+  if (!table || table->dims().empty() || table->size() == 0) return false;
+  for (int64_t i = 0; i < table->dims().back(); ++i) {
+    const double number = table->number(i);
+    if (number != 0 && number != 1) return false;
+  }
+  return table->number(table->dims().back() - 1) == 1;
+}
+
+/// A learned embedding of places, which is added to that of tokens.
+bool is_positional_embedding(const Node& node, size_t input, const Value* tokens) {
+  const Value& places = *node.input(input);
+  return has_vector_for_each_place(places) && is_given(origin(&places)) &&
+         is_token_embedding(tokens) && !is_sinusoidal(places);
+}
+
 /// An Add's or Mul's operand is a parameter where the other side says so.
 std::optional<std::string> operand_role(const Node& node, size_t input) {
   const Value* other = node.input(input == 0 ? 1 : 0);
@@ -90,6 +145,9 @@ std::optional<std::string> operand_role(const Node& node, size_t input) {
     if (const Node* layer = linear_layer(other)) {
       return fmt::format("bias of {} '{}', added by Add '{}'", layer->op, layer->label(),
                          node.label());
+    }
+    if (is_positional_embedding(node, input, other)) {
+      return fmt::format("positional embedding, added by Add '{}'", node.label());
     }
     if (is_scaled_normalized(other)) {
       return fmt::format("bias of a decomposed normalization, Add '{}'", node.label());

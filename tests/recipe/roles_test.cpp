@@ -78,6 +78,30 @@ const RoleCase kRoleCases[] = {
      "0>(e)",
      "double[9,3] w = full(1), double[4,2] v = full(1)", "v", false,
      "weight of MatMul 'h'; but no gradient of the loss reaches it"},
+    {"positional_embedding",
+     "i = Cast<to = 7>(x) e = Gather(w, i) p = Add(e, places) y = ReduceMean<axes = [1], keepdims "
+     "= 0>(p)",
+     "double[9,3] w = full(1), double[1,4,3] places = normal(1, 1)", "places", true,
+     "positional embedding, added by Add 'p'"},
+    {"positional_table",
+     "i = Cast<to = 7>(x) e = Gather(w, i) s = Mul(e, scale) k = Constant<value = int64[4] {0, 1, "
+     "2, 3}>() q = Gather(places, k) p = Add(q, s) y = ReduceMean<axes = [1], keepdims = 0>(p)",
+     "double[9,3] w = full(1), double[7,3] places = normal(1, 1), double scale = full(2)", "places",
+     true, "positional embedding, added by Add 'p' (through Gather)"},
+    {"positional_of_patches",
+     "r = Unsqueeze(x, two) m = MatMul(r, w) c = Expand(cls, s) t = Concat<axis = 1>(c, m) p = "
+     "Add(t, places) y = ReduceMean<axes = [1], keepdims = 0>(p)",
+     "int64[1] two = {2}, double[1,3] w = full(1), double[1,1,3] cls = full(0), int64[3] s = {1, "
+     "1, 3}, double[1,5,3] places = normal(1, 1)",
+     "places", true, "positional embedding, added by Add 'p'"},
+    {"sinusoidal",
+     "i = Cast<to = 7>(x) e = Gather(w, i) p = Add(e, places) y = ReduceMean<axes = [1], keepdims "
+     "= 0>(p)",
+     "double[9,2] w = full(1), double[1,4,2] places = {0, 1, 0.84, 0.54, 0.91, -0.42, 0.14, -0.99}",
+     "places", false, "operand of Add 'p', not a layer's weight"},
+    {"bins", "u = Reshape(x, s) y0 = Conv(u, w) f = Flatten(y0) y = MatMul(f, v)",
+     "int64[4] s = {-1, 4, 1, 1}, double[1,4,1,1] w = {0, 1, 2, 3}, double[1,1] v = full(1)", "w",
+     false, "weight of Conv 'y0'; but its elements 0, 1, ..., 3 number bins, which is not learned"},
     {"unused", "y = MatMul(x, w)", "double[4,3] w = full(1), double[2] left = full(1)", "left",
      false, "unused"},
 };
