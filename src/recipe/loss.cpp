@@ -17,23 +17,6 @@ std::string names_of(std::span<Value* const> values) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Value* find_output(const Model& model, const std::string& name) {
-  const auto outputs = model.graph->outputs();
-  if (outputs.empty()) throw Error("the model has no output to compute a loss from");
-  if (name.empty()) {
-    if (outputs.size() == 1) return outputs[0];
-    throw Error(
-        fmt::format("the model has {} outputs, choose the one for the loss with --model-output: {}",
-                    outputs.size(), names_of(outputs)));
-  }
-  const auto found = std::find_if(outputs.begin(), outputs.end(),
-                                  [&](const Value* value) { return value->name() == name; });
-  if (found == outputs.end()) {
-    throw Error(fmt::format("the model has no output '{}': it has {}", name, names_of(outputs)));
-  }
-  return *found;
-}
-
 /// Where dimensions are counted from the front; nothing where that needs a rank that is not known.
 std::optional<int64_t> from_front(int64_t axis, const Value* value) {
   if (axis >= 0) return axis;
@@ -110,6 +93,23 @@ Expr reduced(Expr each, Reduction reduction) {
 }
 
 }  // namespace
+
+Value* find_output(const Model& model, const std::string& name) {
+  const auto outputs = model.graph->outputs();
+  if (outputs.empty()) throw Error("the model has no output to compute a loss from");
+  if (name.empty()) {
+    if (outputs.size() == 1) return outputs[0];
+    throw Error(
+        fmt::format("the model has {} outputs, choose the one for the loss with --model-output: {}",
+                    outputs.size(), names_of(outputs)));
+  }
+  const auto found = std::find_if(outputs.begin(), outputs.end(),
+                                  [&](const Value* value) { return value->name() == name; });
+  if (found == outputs.end()) {
+    throw Error(fmt::format("the model has no output '{}': it has {}", name, names_of(outputs)));
+  }
+  return *found;
+}
 
 LossInput find_loss_input(const Model& model, const Recipe& recipe) {
   const LossDef& def = *find_loss(recipe.loss);

@@ -17,6 +17,10 @@ struct LossInput {
 /// wants logits. Throws Error where the names or types do not fit.
 LossInput find_loss_input(const Model& model, const Recipe& recipe);
 
+/// The model's output of that name, or its only one where the name is empty; else an Error lists
+/// what there is.
+Value* find_output(const Model& model, const std::string& name);
+
 /// A loss that was written into an algorithm.
 struct WrittenLoss {
   Value* loss;

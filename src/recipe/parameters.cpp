@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "ir/dependence.h"
 #include "onward/error.h"
 #include "recipe/initializers.h"
 #include "recipe/parameter_roles.h"
+#include "recipe/prepare_notes.h"
 
 namespace onward {
 namespace {
@@ -52,8 +52,9 @@ std::string some_names(const std::vector<Value*>& values) {
 
 class Chooser {
  public:
-  Chooser(const Model& model, std::span<Value* const> targets, const Recipe& recipe)
-      : recipe_(recipe), all_(candidates(*model.graph)) {
+  Chooser(const Model& model, std::span<Value* const> targets, const Recipe& recipe,
+          const ValueSet& head)
+      : recipe_(recipe), head_(head), all_(candidates(*model.graph)) {
     for (const Value* target : targets) {
       reached_.merge(gradient_reach(target));
       read_.merge(dependencies(target));
@@ -117,6 +118,10 @@ class Chooser {
       decision.reason = fmt::format("--train {}, {}", *train, role.reason);
     } else if (freeze) {
       decision.reason = fmt::format("--freeze {}, {}", *freeze, role.reason);
+    } else if (std::string meaning = bins(value, role); !meaning.empty()) {
+      decision.reason = fmt::format("{}; but {}", role.reason, meaning);
+    } else if (recipe_.freeze_backbone && !head_.contains(&value)) {
+      decision.reason = fmt::format("--freeze-backbone, {}", role.reason);
     } else if (!kind.empty()) {
       decision.trained = kind == "PARAMETER";
       decision.reason = fmt::format("{} in PyTorch's export, {}", kind, role.reason);
@@ -134,7 +139,13 @@ class Chooser {
     return decision;
   }
 
+  static std::string bins(const Value& value, const RoleOfTensor& role) {
+    const bool is_weight = role.role == TensorRole::parameter && !role.is_bias_or_scale;
+    return is_weight ? fixed_meaning(value) : "";
+  }
+
   const Recipe& recipe_;
+  const ValueSet& head_;
   std::vector<Value*> all_;
   ValueSet reached_, read_;
 };
@@ -162,8 +173,8 @@ bool matches(std::string_view pattern, std::string_view name) {
 }
 
 ParameterChoice choose_parameters(const Model& model, std::span<Value* const> targets,
-                                  const Recipe& recipe) {
-  return Chooser(model, targets, recipe).choose();
+                                  const Recipe& recipe, const ValueSet& head) {
+  return Chooser(model, targets, recipe, head).choose();
 }
 
 }  // namespace onward

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "ir/dependence.h"
 #include "recipe/recipe.h"
 
 namespace onward {
@@ -16,9 +17,10 @@ struct ParameterChoice {
 };
 
 /// `targets` are what the loss reads: a tensor that no gradient from there reaches is not trained.
-/// Throws Error where a pattern matches nothing, or names a tensor that can't be trained, or where
-/// nothing would be.
+/// `head` has the tensors of the classifier, which a frozen backbone leaves to be trained. Throws
+/// Error where a pattern matches nothing, or names a tensor that can't be trained, or where nothing
+/// would be.
 ParameterChoice choose_parameters(const Model& model, std::span<Value* const> targets,
-                                  const Recipe& recipe);
+                                  const Recipe& recipe, const ValueSet& head = {});
 
 }  // namespace onward

@@ -12,10 +12,12 @@
 #include "recipe/initializers.h"
 #include "recipe/loss_def.h"
 #include "recipe/parameters.h"
+#include "recipe/prepare_notes.h"
 #include "recipe/recipe_json.h"
 #include "recipe/schedule_def.h"
 #include "recipe/training_forward.h"
 #include "recipe/training_gaps.h"
+#include "recipe/transfer.h"
 
 namespace onward {
 namespace {
@@ -32,12 +34,13 @@ int64_t newest_node(const Model& model) {
   return newest;
 }
 
-/// Brings model and loss to one opset, 17 or newer.
-void lift_together(Model& model, Model* loss, std::vector<std::string>& notes) {
+/// Brings a model and its parts (a loss, a head) to one opset, 17 or newer.
+void lift_together(Model& model, const std::vector<Model*>& parts,
+                   std::vector<std::string>& notes) {
   const int64_t before = model.opset("").value_or(0);
   int64_t opset = std::max(kMinOpset, newest_node(model));
-  if (loss) opset = std::max(opset, newest_node(*loss));
-  if (loss) lift_to(*loss, opset);
+  for (const Model* part : parts) opset = std::max(opset, newest_node(*part));
+  for (Model* part : parts) lift_to(*part, opset);
   if (before == opset) return;
   lift_to(model, opset);
   notes.push_back(fmt::format("the model is upgraded from opset {} to {}", before, opset));
@@ -132,34 +135,42 @@ void refuse_idle_settings(const Model& model, const TrainingPlan& plan) {
 
 }  // namespace
 
-Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
-  if (!model.training.empty() && !recipe.replace) {
+Prepared prepare_with_reasons(Model model, const Recipe& given) {
+  if (!model.training.empty() && !given.replace) {
     throw Error(
         fmt::format("the model already has {} training info{} (loss, gradients, optimizer): "
                     "replace it with --replace",
                     model.training.size(), model.training.size() == 1 ? "" : "s"));
   }
   if (!model.training.empty()) model = std::move(inference_part(model).model);
-  if ((find_loss(recipe.loss) == nullptr) != (recipe.loss_graph != nullptr)) {
+  if ((find_loss(given.loss) == nullptr) != (given.loss_graph != nullptr)) {
     throw Error("a loss graph is given, but the loss is not custom, or the reverse");
   }
-  check_settings(recipe.optimizer);
-  check_schedule(recipe);
-  check_clipping(recipe.clip);
-  if (recipe.ema) check_setting({.name = "ema", .range = SettingRange::fraction}, *recipe.ema);
+  check_settings(given.optimizer);
+  check_schedule(given);
+  check_clipping(given.clip);
+  if (given.ema) check_setting({.name = "ema", .range = SettingRange::fraction}, *given.ema);
   Prepared prepared;
   refuse_invalid(model, "model");
-  std::optional<Model> loss;
-  // A copy: a loss may serve several models, and is lifted here.
-  if (recipe.loss_graph) loss = std::move(inference_part(*recipe.loss_graph).model);
-  lift_together(model, loss ? &*loss : nullptr, prepared.notes);
-  if (const size_t lifted = lift_weights_of_subgraphs(model, recipe.train)) {
+  std::optional<Model> loss, head;
+  // Copies: they may serve several models, and are lifted here.
+  if (given.loss_graph) loss = std::move(inference_part(*given.loss_graph).model);
+  if (given.head) head = std::move(inference_part(*given.head).model);
+  std::vector<Model*> parts;
+  for (auto* part : {&loss, &head}) {
+    if (*part) parts.push_back(&**part);
+  }
+  lift_together(model, parts, prepared.notes);
+  if (const size_t lifted = lift_weights_of_subgraphs(model, given.train)) {
     prepared.notes.push_back(
         fmt::format("{} weight{} inside of branches and loops became initializers of the model, "
                     "since only those can be trained",
                     lifted, lifted == 1 ? "" : "s"));
   }
   infer(model, "model");
+  if (head) infer(*head, "head");
+  const Transfer transferred = transfer(model, given, std::move(head), prepared.notes);
+  const Recipe& recipe = transferred.recipe;
 
   TrainingPlan plan{.recipe = recipe};
   if (loss) {
@@ -172,11 +183,15 @@ Prepared prepare_with_reasons(Model model, const Recipe& recipe) {
     if (!input.note.empty()) prepared.notes.push_back(input.note);
   }
   refuse_idle_settings(model, plan);
-  ParameterChoice choice = choose_parameters(model, loss_targets(model, plan), recipe);
+  ParameterChoice choice =
+      choose_parameters(model, loss_targets(model, plan), recipe, transferred.head);
   prepared.decisions = std::move(choice.decisions);
   plan.parameters = as_initializers(*model.graph, choice.trained);
   if (recipe.batch_norm == BatchNormMode::batch) make_statistics_initializers(*model.graph);
 
+  for (auto& notes : {model_notes(model), untrained_notes(prepared.decisions)}) {
+    prepared.notes.insert(prepared.notes.end(), notes.begin(), notes.end());
+  }
   for (std::string& note :
        training_forward_notes(*model.graph, loss_targets(model, plan), recipe)) {
     prepared.notes.push_back(std::move(note));

@@ -95,6 +95,17 @@ struct Recipe {
   bool replace = false;
   /// Prepare also what Onward can't train itself, for others to train.
   bool force = false;
+  /// A classifier for so many classes, whose weights start anew by that seed.
+  std::optional<int64_t> classes = {};
+  uint64_t head_seed = 0;
+  /// In place of the classifier: a model with one input, which takes what the classifier took.
+  std::shared_ptr<const Model> head = {};
+  /// Names of the classes, which the model keeps for trainings and predictions.
+  std::vector<std::string> labels = {};
+  /// Train the classifier (or the head in its place) alone, and what `train` matches.
+  bool freeze_backbone = false;
+  /// Leave the batch size fixed where it is.
+  bool keep_batch = false;
 };
 
 /// Why an initializer is trained, or not.
