@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "data/class_list.h"
 #include "format/atomic_file.h"
 #include "format/load.h"
 #include "format/save.h"
@@ -89,6 +90,10 @@ struct PrepareArguments {
   std::vector<Argument> given_ignored, given_clips, given_ema;
   std::vector<Argument> given_momentum, given_backend;
   std::vector<std::string> train, freeze;
+  int64_t classes = 0, head_seed = 0;
+  std::vector<Argument> given_classes, given_seed;
+  std::string head, labels;
+  bool freeze_backbone = false, keep_batch = false;
   bool replace = false, force = false, json = false, full = false;
 };
 
@@ -197,6 +202,15 @@ Recipe recipe_from(const PrepareArguments& options) {
   }
   recipe.train = options.train;
   recipe.freeze = options.freeze;
+  if (options.given_classes[0].given()) recipe.classes = options.classes;
+  if (options.given_seed[0].given()) {
+    if (!recipe.classes) throw Error("--head-seed starts a new classifier: give --classes too");
+    recipe.head_seed = static_cast<uint64_t>(options.head_seed);
+  }
+  if (!options.head.empty()) recipe.head = std::make_shared<const Model>(load(options.head));
+  if (!options.labels.empty()) recipe.labels = read_class_list(options.labels);
+  recipe.freeze_backbone = options.freeze_backbone;
+  recipe.keep_batch = options.keep_batch;
   recipe.batch_norm = batch_norm_mode(options.batch_norm);
   recipe.batch_variance = batch_variance_of(options.batch_variance);
   if (options.given_momentum[0].given()) recipe.batch_momentum = options.batch_momentum;
@@ -293,6 +307,35 @@ void run_prepare(const PrepareArguments& options) {
 
 }  // namespace
 
+namespace {
+
+void add_transfer_options(Command& command, PrepareArguments& options) {
+  options.given_classes.push_back(
+      command
+          .option("--classes", &options.classes,
+                  "give the model a new classifier for so many classes, in place of its last layer")
+          .at_least(1)
+          .value_name("N")
+          .default_name("the model's"));
+  options.given_seed.push_back(
+      command.option("--head-seed", &options.head_seed, "what the new classifier starts from")
+          .at_least(0));
+  command
+      .option("--head", &options.head,
+              "replace the classifier by this model, which takes what the classifier took")
+      .value_name("FILE");
+  command
+      .option("--labels", &options.labels,
+              "names of the classes, one in each line or as a JSON list, for the model to keep")
+      .value_name("FILE");
+  command.flag("--freeze-backbone", &options.freeze_backbone,
+               "train the classifier (or the head) alone, and what --train matches");
+  command.flag("--keep-batch", &options.keep_batch,
+               "leave a fixed batch size as it is, also where every node would take another one");
+}
+
+}  // namespace
+
 void add_prepare(CommandLine& line) {
   auto options = std::make_shared<PrepareArguments>();
   Command command = line.command("prepare", "Make an inference model trainable");
@@ -377,6 +420,7 @@ void add_prepare(CommandLine& line) {
       .option("--freeze", &options->freeze,
               "freeze the tensors whose names match, unless --train matches too")
       .value_name("PATTERN");
+  add_transfer_options(command, *options);
   command
       .option(
           "--bn", &options->batch_norm,

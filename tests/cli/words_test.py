@@ -92,7 +92,7 @@ def test_help_is_readable(command):
     text = run("help", command).stdout
     assert max(map(len, text.splitlines())) <= 100
     options = [block for block in re.split(r"\n(?=  -)", text) if "default: -1" in block or "default: 0" in block]
-    assert {block.split()[0] for block in options} <= {"--seed", "--info"}
+    assert {block.split()[0] for block in options} <= {"--seed", "--info", "--head-seed"}
 
 
 def test_defaults_that_are_words():
