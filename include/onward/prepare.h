@@ -87,6 +87,17 @@ struct PrepareOptions {
   bool replace = false;
   /// Prepare also what Onward can't train itself, for others to train.
   bool force = false;
+  /// A new classifier for so many classes, whose weights start by that seed.
+  std::optional<int64_t> classes = {};
+  uint64_t head_seed = 0;
+  /// In place of the classifier: a model with one input, which takes what the classifier took.
+  std::optional<Model> head = {};
+  /// Names of the classes, for the model to keep.
+  std::vector<std::string> labels = {};
+  /// Train the classifier, or the head in its place, alone, and what `train` matches.
+  bool freeze_backbone = false;
+  /// Leave a fixed batch size as it is, also where every node would take another one.
+  bool keep_batch = false;
 };
 
 /// Makes an inference model trainable: adds a training info with loss, gradients and optimizer.

@@ -50,7 +50,8 @@ def export(model: Any, path: str | os.PathLike[str] | None = None) -> onward.Mod
     reads = {"model_output": walk.graph.names.output} if isinstance(loss, str) else {}
     prepared = onward.prepare(onward.loads(walk.graph.proto()), loss=loss, freeze=["*"],
                               train=[parameter.name for parameter in trained], formula="keras",
-                              batch_variance="biased", **reads, **loss_settings, **_norm_settings(walk), **settings)
+                              batch_variance="biased", keep_batch=True, **reads, **loss_settings,
+                              **_norm_settings(walk), **settings)
     prepared = prepared.with_tensors(_optimizer_state(model.optimizer, trained, prepared.training[0]))
     if path is not None:
         prepared.save(path)

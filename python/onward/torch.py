@@ -68,7 +68,7 @@ def export(model: Any, loss: Any = None, optimizer: Any = None, args: Any = None
         raise onward.Error("nothing would be trained: the module's output depends on none of the optimizer's "
                            "parameters that require a gradient")
     prepared = onward.prepare(onward.loads(proto), **loss_of(loss), freeze=["*"], train=list(trained),
-                              formula="torch", **programs.batch_norm_settings(program, double), **settings)
+                              formula="torch", keep_batch=True, **programs.batch_norm_settings(program, double), **settings)
     return prepared.with_tensors(optimizer_state(optimizer, trained, prepared))
 
 

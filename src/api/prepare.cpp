@@ -49,6 +49,14 @@ Recipe recipe_of(const PrepareOptions& options) {
   recipe.dropout = options.dropout;
   recipe.replace = options.replace;
   recipe.force = options.force;
+  recipe.classes = options.classes;
+  recipe.head_seed = options.head_seed;
+  if (options.head) {
+    recipe.head = std::make_shared<const onward::Model>(copy(ModelData::of(*options.head)));
+  }
+  recipe.labels = options.labels;
+  recipe.freeze_backbone = options.freeze_backbone;
+  recipe.keep_batch = options.keep_batch;
   return recipe;
 }
 

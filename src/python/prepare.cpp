@@ -64,7 +64,10 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
                  const std::vector<std::string>& train, const std::vector<std::string>& freeze,
                  const std::string& batch_norm, const std::string& batch_variance,
                  std::optional<double> batch_momentum, bool dropout, bool force,
-                 const std::optional<std::string>& output, const nb::kwargs& settings) {
+                 std::optional<int64_t> classes, uint64_t head_seed,
+                 const std::optional<PyModel>& head, const std::vector<std::string>& labels,
+                 bool freeze_backbone, bool keep_batch, const std::optional<std::string>& output,
+                 const nb::kwargs& settings) {
   Recipe recipe;
   if (const auto* graph = std::get_if<PyModel>(&loss)) {
     recipe.loss = kCustomLoss;
@@ -93,6 +96,12 @@ PyModel prepared(const PyModel& model, const std::variant<std::string, PyModel>&
   recipe.batch_momentum = batch_momentum;
   recipe.dropout = dropout;
   recipe.force = force;
+  recipe.classes = classes;
+  recipe.head_seed = head_seed;
+  if (head) recipe.head = head->model;
+  recipe.labels = labels;
+  recipe.freeze_backbone = freeze_backbone;
+  recipe.keep_batch = keep_batch;
   const nb::gil_scoped_release unlocked;
   return wrap(prepare(copy(*model.model), recipe));
 }
@@ -133,6 +142,11 @@ std::string prepare_help() {
       "updates the running ones, by a biased or unbiased batch_variance and with weight "
       "batch_momentum for the old ones.\n"
       "force: also prepare models with operators that Onward cannot train.\n"
+      "classes: a new classifier for so many classes, whose weights start by head_seed.\n"
+      "head: a Model in place of the classifier, which takes what that took.\n"
+      "labels: names of the classes, for the model to keep.\n"
+      "freeze_backbone: train the classifier or the head alone, and what train matches.\n"
+      "keep_batch: leave a fixed batch size as it is, also where every node would take another.\n"
       "settings: of the optimizer: {}; of the loss: {}; of the schedule: {}.",
       fmt::join(loss_names(), ", "), fmt::join(optimizer_names(), ", "),
       fmt::join(schedule_names(), ", "), fmt::join(settings, ", "), fmt::join(of_losses, ", "),
@@ -152,7 +166,9 @@ void bind_prepare(nb::module_& module) {
       "ema"_a = nb::none(), "groups"_a = nb::dict(), "decay_biases"_a = true,
       "train"_a = std::vector<std::string>{}, "freeze"_a = std::vector<std::string>{},
       "batch_norm"_a = "frozen", "batch_variance"_a = "biased", "batch_momentum"_a = nb::none(),
-      "dropout"_a = true, "force"_a = false, "output"_a = nb::none(), "settings"_a,
+      "dropout"_a = true, "force"_a = false, "classes"_a = nb::none(), "head_seed"_a = 0,
+      "head"_a = nb::none(), "labels"_a = std::vector<std::string>{}, "freeze_backbone"_a = false,
+      "keep_batch"_a = false, "output"_a = nb::none(), "settings"_a,
       nb::sig(
           "def prepare(model: Model, *, loss: str | Model, optimizer: str = 'adam', formula: "
           "str = 'torch', model_output: str | None = None, loss_reads: str = 'logits', reduction: "
@@ -168,6 +184,9 @@ void bind_prepare(nb::module_& module) {
           "collections.abc.Sequence[str] = (), batch_norm: str = 'frozen', batch_variance: str "
           "= 'biased', "
           "batch_momentum: float | None = None, dropout: bool = True, force: bool = False, "
+          "classes: int | None = None, head_seed: int = 0, head: Model | None = None, labels: "
+          "collections.abc.Sequence[str] = (), freeze_backbone: bool = False, keep_batch: bool = "
+          "False, "
           "**settings: float) -> "
           "Model"),
       help.c_str());

@@ -46,6 +46,27 @@ TEST(Api, Trains) {
   EXPECT_NEAR(y.data<float>()[0], 21, 0.5);
 }
 
+TEST(Api, GivesAModelAnotherClassifierOrHead) {
+  const Model model = parse(R"(<ir_version: 8, opset_import: ["" : 17]>
+      m (float[1,4] x) => (float[1,7] y) <float[4,7] w = full(1), float[7] b = full(1)> {
+        y = Gemm(x, w, b) })");
+  const Tensor x({2, 4}, std::vector<float>(8, 1));
+  PrepareOptions options;
+  options.classes = 3;
+  options.head_seed = 5;
+  options.labels = {"a", "b", "c"};
+  options.freeze_backbone = true;
+  EXPECT_EQ(Trainer(prepare(model, options)).infer({{"x", x}}).at("y").shape(),
+            (std::vector<int64_t>{2, 3}));
+  options.keep_batch = true;
+  EXPECT_THROW(Trainer(prepare(model, options)).infer({{"x", x}}), Error);
+  PrepareOptions with_head;
+  with_head.head = parse(R"(<ir_version: 8, opset_import: ["" : 17]>
+      h (float[N,4] f) => (float[N,2] z) <float[4,2] v = full(1)> { z = MatMul(f, v) })");
+  EXPECT_EQ(Trainer(prepare(model, with_head)).infer({{"x", x}}).at("z").shape(),
+            (std::vector<int64_t>{2, 2}));
+}
+
 TEST(Api, ConvolvesAsAskedFor) {
   const Model model = parse(R"(<ir_version: 8, opset_import: ["" : 17]>
       m (float[N,64,16,16] x) => (float[N,64,16,16] y) <float[64,64,3,3] w = normal(1, 0.05)> {

@@ -219,3 +219,40 @@ def test_other_runtimes_run_what_held_weights_inside(tmp_path):
     for x in (BATCH["x"], -BATCH["x"]):
         np.testing.assert_allclose(session.run(None, {"x": x})[0], onward.Trainer(model).infer({"x": x})["logits"],
                                    rtol=1e-5, atol=1e-6)
+
+
+def test_another_classifier(mlp):
+    model = onward.prepare(mlp, loss="softmax_cross_entropy", classes=5, head_seed=3, labels=list("abcde"), freeze_backbone=True)
+    assert set(model.parameters) == {"w2", "b2"}
+    assert model.parameters["w2"].shape == (8, 5) and model.parameters["b2"].shape == (5,)
+    again = onward.prepare(mlp, loss="softmax_cross_entropy", classes=5, head_seed=3)
+    assert np.array_equal(model.parameters["w2"], again.parameters["w2"]) and np.abs(again.parameters["w2"]).max() <= 1 / np.sqrt(8)
+    assert onward.Trainer(model).infer({"x": BATCH["x"]})["logits"].shape == (6, 5)
+    assert losses(model)[-1] < losses(model)[0]
+
+
+def test_a_head_that_is_a_model(mlp):
+    head = onward.parse("""<ir_version: 8, opset_import: ["" : 17]>
+        head (float[N,8] h) => (float[N,2] kinds) <float[8,2] w = normal(4, 0.5)> { kinds = MatMul(h, w) }""")
+    model = onward.prepare(mlp, loss="softmax_cross_entropy", head=head)
+    assert set(model.parameters) == {"w1", "b1", "w"}
+    assert onward.Trainer(model).infer({"x": BATCH["x"]})["kinds"].shape == (6, 2)
+
+
+def test_a_fixed_batch_is_opened_unless_it_is_to_stay():
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2,4] x) => (float[2,3] y) <float[4,3] w = normal(1, 1)> { y = MatMul(x, w) }"""
+    x = np.ones((5, 4), np.float32)
+    assert onward.Trainer(onward.prepare(onward.parse(text), loss="mse")).infer({"x": x})["y"].shape == (5, 3)
+    with pytest.raises(onward.Error, match="x"):
+        onward.Trainer(onward.prepare(onward.parse(text), loss="mse", keep_batch=True)).infer({"x": x})
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"classes": 0}, "the number of classes must be from 1"),
+    ({"head_seed": 1}, "--head-seed has no effect without --classes"),
+    ({"labels": ["a", "b"]}, "there are names for 2 classes, but the model has scores for 3"),
+    ({"labels": ["a", "a", "b"]}, "two classes are named 'a'"),
+])
+def test_classifiers_that_are_refused(mlp, options, message):
+    with pytest.raises(onward.Error, match=re.escape(message)):
+        onward.prepare(mlp, loss="softmax_cross_entropy", **options)
