@@ -28,8 +28,11 @@ MEANS = ("foreach", "fused", "capturable", "differentiable")
 
 def _lowers_on_plateaus(optimizer):
     """Whether there is a scheduler that leaves no trace in the optimizer it drives."""
+    holders = gc.get_referrers(optimizer)
+    # An object's attributes may lie in a dictionary of their own.
+    owners = [owner for holder in holders if type(holder) is dict for owner in gc.get_referrers(holder)]
     return any(issubclass(type(each), torch.optim.lr_scheduler.ReduceLROnPlateau) and each.optimizer is optimizer
-               for each in gc.get_objects())
+               for each in holders + owners)
 
 
 def optimizer_settings(optimizer):

@@ -272,3 +272,14 @@ DECOMPOSITIONS = {aten.squeeze.default: _squeeze_all, aten.squeeze.dim: _squeeze
 
 def decomposed(program):
     return program.run_decompositions(DECOMPOSITIONS)
+
+
+def are_same(one, other):
+    """Whether two captured programs of one module are the same to the letter, those inside of branches and loops too."""
+    def code(program):
+        return {path: module.code for path, module in program.graph_module.named_modules()
+                if isinstance(module, torch.fx.GraphModule)}
+
+    return code(one) == code(other) and one.constants.keys() == other.constants.keys() and all(
+        isinstance(value, torch.Tensor) and value.dtype == other.constants[name].dtype
+        and torch.equal(value, other.constants[name]) for name, value in one.constants.items())
