@@ -62,7 +62,7 @@ void write(const Example& example, const fs::path& file, bool draft) {
   fmt::print("{}\n", file.string());
 }
 
-void write_all(const fs::path& folder) {
+void write_every_example(const fs::path& folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) {
@@ -74,7 +74,7 @@ void write_all(const fs::path& folder) {
 }
 
 void run_example(const ExampleArguments& options) {
-  if (options.all) return write_all(options.out);
+  if (options.all) return write_every_example(options.out);
   if (options.name.empty() && !options.out.empty())
     throw Error("-o needs the NAME of an example, or --all");
   if (options.name.empty()) return list();
