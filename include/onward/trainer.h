@@ -27,10 +27,16 @@ struct TrainerOptions {
   Conv conv = Conv::fastest;
 };
 
-/// Means over the examples.
+/// What an evaluation gives: means over the examples, and other metrics.
 struct Metrics {
   std::vector<std::pair<std::string, double>> losses;
   std::optional<double> accuracy;  // where there are class scores and labels, from 0 to 1
+  /// Those that were asked for, in that order, without accuracy.
+  std::vector<std::pair<std::string, double>> metrics;
+  /// Those that have no value, and why: "no examples have label 1".
+  std::vector<std::pair<std::string, std::string>> missing;
+  /// Where "confusion" was asked for: how often each class (row) was taken for each (column).
+  std::vector<std::vector<int64_t>> confusion;
 };
 
 /// Trains a model: inference, initialization and step on one state. The model that it is made from
@@ -59,8 +65,10 @@ class ONWARD_API Trainer {
   void initialize();
 
   /// Losses and accuracy, with Dropout and BatchNormalization as in inference. Never changes the
-  /// state. Without a batch size it is 32, or the only one that the model takes.
-  Metrics evaluate(const Dataset& data, std::optional<int64_t> batch_size = std::nullopt);
+  /// state. Without a batch size it is 32, or the only one that the model takes. `metrics` names
+  /// others instead of accuracy, such as {"f1", "auc"}, as `onward eval --metrics` does.
+  Metrics evaluate(const Dataset& data, std::optional<int64_t> batch_size = std::nullopt,
+                   const std::vector<std::string>& metrics = {});
 
   /// All that training changes: parameters, the optimizer's state, step counts, statistics.
   Tensors state() const;

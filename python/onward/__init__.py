@@ -1,7 +1,7 @@
 """Makes ONNX models trainable, and trains them."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onward._core import (
@@ -44,7 +44,8 @@ def save(model: Model | Trainer, path: str | os.PathLike[str], *, external_data:
 
 
 def evaluate(model: Model, data: str | os.PathLike[str] | Mapping[str, Any], *, batch_size: int | None = None,
-             feed: Mapping[str, str] | None = None, threads: int = 0, info: int | None = None) -> Evaluation:
+             feed: Mapping[str, str] | None = None, threads: int = 0, info: int | None = None,
+             metrics: Sequence[str] = ()) -> Evaluation:
     """Computes loss and accuracy of a model on a dataset, with Dropout and BatchNormalization in inference mode.
 
     data: arrays by name, an .npz file, a folder of .npy files, or "mnist-test:FOLDER".
@@ -52,5 +53,8 @@ def evaluate(model: Model, data: str | os.PathLike[str] | Mapping[str, Any], *, 
     feed: the array for each input that is fed from an array of another name.
     threads: CPU threads; by default one per core.
     info: which training info to use; by default all.
+    metrics: names of metrics, such as ["f1", "auc", "confusion"], as `onward eval --metrics` takes them; by default
+        accuracy, where that fits.
     """
-    return Trainer(model, threads=threads).evaluate(data, batch_size=batch_size, feed=dict(feed or {}), info=info)
+    return Trainer(model, threads=threads).evaluate(data, batch_size=batch_size, feed=dict(feed or {}), info=info,
+                                                    metrics=metrics)

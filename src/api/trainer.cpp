@@ -102,7 +102,8 @@ void Trainer::initialize() {
   with_code(ErrorCode::invalid_model, [&] { data_->trainer.initialize(); });
 }
 
-Metrics Trainer::evaluate(const Dataset& data, std::optional<int64_t> batch_size) {
+Metrics Trainer::evaluate(const Dataset& data, std::optional<int64_t> batch_size,
+                          const std::vector<std::string>& metrics) {
   return with_code(ErrorCode::data, [&] {
     const std::scoped_lock lock(data_->mutex);
     const onward::Model& model = data_->trainer.model();
@@ -110,8 +111,10 @@ Metrics Trainer::evaluate(const Dataset& data, std::optional<int64_t> batch_size
     const ConvMethodScope convolutions(data_->trainer.conv());
     const Summary summary =
         onward::evaluate(model, chosen_infos(model, std::nullopt), DatasetData::of(data),
-                         data_->trainer.state(), {.batch_size = batch_size});
-    return Metrics{summary.losses, summary.accuracy};
+                         data_->trainer.state(), {.batch_size = batch_size, .metrics = metrics});
+    return Metrics{
+        summary.losses, summary.accuracy, summary.metrics, summary.missing,
+        summary.confusion ? rows_of(*summary.confusion) : std::vector<std::vector<int64_t>>()};
   });
 }
 

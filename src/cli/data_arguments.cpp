@@ -92,9 +92,9 @@ MaskValues mask_values_of(const Model& model) {
   for (size_t info = 0; info < model.training.size(); ++info) {
     if (!model.training[info].algorithm) continue;
     const Model step = join_step(model, info);
-    const StepMetrics metrics = find_metrics(step, *model.graph);
-    if (!metrics.has_accuracy()) continue;
-    return {.classes = classes_in(find_value(step, metrics.scores)), .ignored = metrics.ignored};
+    const StepMetrics metrics = find_metrics(step, model, info);
+    if (metrics.how.task != Task::classes) continue;
+    return {.classes = classes_in(find_value(step, metrics.scores)), .ignored = metrics.how.ignored};
   }
   const Type labels = Type::tensor(DType::i64, Shape{Dim{}, Dim{}, Dim{}});
   return {.classes = classes_in(find_scores(*model.graph, labels)), .ignored = {}};

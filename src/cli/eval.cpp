@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/confusion_text.h"
 #include "cli/data_arguments.h"
 #include "cli/training_options.h"
 #include "format/load.h"
@@ -16,7 +17,7 @@ namespace onward::cli {
 namespace {
 
 struct EvalArguments {
-  std::string model, data;
+  std::string model, data, metrics;
   std::vector<std::string> feeds;
   DataArguments reading;
   int64_t batch = kEvaluationBatch, threads = 0, info = -1;
@@ -35,10 +36,13 @@ void run_eval(const EvalArguments& options) {
   size_t skipped = 0;
   State state(model);
   ProgressBar bar;
-  EvaluateOptions how{.names = array_names(options.feeds), .on_feeds = [&](Feeds& feeds) {
+  EvaluateOptions how{.names = array_names(options.feeds),
+                      .metrics = metrics_in(options.metrics),
+                      .on_feeds = [&](Feeds& feeds) {
                         skipped = skip_unreadable(feeds, options.reading).size();
                         examples = feeds.size();
                       }};
+  const std::vector<std::string> classes = data_options_of(model).classes;
   if (options.batch_argument->given()) how.batch_size = options.batch;
   if (!options.json) {
     how.on_batch = [&](int64_t done, int64_t all) {
@@ -51,11 +55,13 @@ void run_eval(const EvalArguments& options) {
   warn_of_skipped(skipped);
   if (!options.json) {
     fmt::print("{} examples: {}\n", examples, to_string(summary));
+    if (summary.confusion) fmt::print("{}", confusion_text(*summary.confusion, classes));
     return;
   }
   nlohmann::ordered_json json{
       {"model", options.model}, {"data", options.data}, {"examples", examples}};
   json.update(to_json(summary));
+  if (summary.confusion && !classes.empty()) json["classes"] = classes;
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -63,7 +69,8 @@ void run_eval(const EvalArguments& options) {
 
 void add_eval(CommandLine& line) {
   auto options = std::make_shared<EvalArguments>();
-  Command command = line.command("eval", "Evaluate a model on a dataset: loss and accuracy");
+  Command command =
+      line.command("eval", "Evaluate a model on a dataset: loss, accuracy and other metrics");
   command
       .positional("MODEL", &options->model, "a training model, or a classifier (.onnx or .onnxtxt)")
       .required();
@@ -73,6 +80,7 @@ void add_eval(CommandLine& line) {
   command.former_name("--batch", "--batch-size");
   command.option("--feed", &options->feeds, "feed an input from an array of another name")
       .value_name("INPUT=ARRAY");
+  add_metrics(command, &options->metrics);
   add_data_options(command, &options->reading);
   add_masks(command, &options->reading);
   add_threads(command, &options->threads);
@@ -81,6 +89,7 @@ void add_eval(CommandLine& line) {
   command.footer(
       "The loss is averaged over all examples; Dropout and BatchNormalization run in inference "
       "mode.\n"
+      "Metrics are those of scikit-learn (docs/training.md).\n"
       "Example: onward eval trained.onnx --data test.npz");
   command.run([options] { run_eval(*options); });
 }

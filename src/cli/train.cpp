@@ -99,16 +99,16 @@ std::shared_ptr<Feeds> feeds_of_evaluation(Dataset data, const Evaluator& evalua
 }
 
 std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& trainer,
-                                       const LoopState& loop, const ArrayNames& names,
+                                       const LoopState& loop, const EvaluateOptions& how,
                                        const Dataset& trained, std::vector<int64_t> held_out,
                                        Report& report) {
   if (options.evaluation.empty() && held_out.empty()) return {};
-  DataOptions how = trained.options();
-  how.masks.clear();  // they are those of the training's images
-  Dataset data = held_out.empty() ? open_dataset(options.evaluation, how) : trained;
+  DataOptions as_trained = trained.options();
+  as_trained.masks.clear();  // they are those of the training's images
+  Dataset data = held_out.empty() ? open_dataset(options.evaluation, as_trained) : trained;
   if (held_out.empty()) warn_of_ignored(data, options.evaluation);
-  auto evaluator = std::make_shared<Evaluator>(trainer.model(), loop.infos, data, names);
-  auto feeds = feeds_of_evaluation(std::move(data), *evaluator, names, options);
+  auto evaluator = std::make_shared<Evaluator>(trainer.model(), loop.infos, data, how);
+  auto feeds = feeds_of_evaluation(std::move(data), *evaluator, how.names, options);
   if (!held_out.empty()) {
     feeds->select(std::move(held_out));
   } else {
@@ -176,7 +176,9 @@ void run_train(const TrainArguments& options) {
                   {.seed = loop.seed,
                    .threads = options.threads > 0 ? options.threads : loop.threads,
                    .conv = required_conv_method(conv),
-                   .only_metrics = true});
+                   .only_metrics = true,
+                   .metrics = watch.metrics});
+  require_metrics_fit(trainer, loop.infos, watch);
   const Threads threads(trainer.threads());  // for the evaluation
   const ConvMethodScope convolutions(trainer.conv());
   // So that whoever uses the model does to its data what the training did.
@@ -204,8 +206,9 @@ void run_train(const TrainArguments& options) {
       .steps = static_cast<uint64_t>(options.steps),
       .checkpoints = keeps_checkpoints ? &checkpoints : nullptr,
       .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
-      .evaluate =
-          evaluation_of(options, trainer, loop, names, feeds.data(), std::move(held_out), *report),
+      .evaluate = evaluation_of(options, trainer, loop,
+                                {.names = names, .metrics = watch.metrics, .watched = watch.metric},
+                                feeds.data(), std::move(held_out), *report),
       .watched = watch.metric,
       .patience = watch.patience,
       .on_best =

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "format/atomic_file.h"
@@ -16,6 +17,7 @@ namespace fs = std::filesystem;
 constexpr const char* kSplit = "--val-split";
 constexpr const char* kEarlyStop = "--early-stop";
 constexpr const char* kKeep = "--keep";
+constexpr const char* kMetrics = "--metrics";
 
 /// "90", "90s", "30m", "1h30m".
 double seconds_in(const std::string& text) {
@@ -98,7 +100,8 @@ void add_watch_options(Command& command, TrainArguments* options) {
           .value_name("FRACTION");
   command
       .option("--early-stop", &options->early_stop,
-              "stop after PATIENCE epochs whose evaluation has no better METRIC (loss, accuracy)")
+              "stop after PATIENCE epochs whose evaluation has no better METRIC (loss, accuracy, "
+              "or any other of --metrics)")
       .value_name("METRIC:PATIENCE");
   command
       .option(
@@ -107,6 +110,8 @@ void add_watch_options(Command& command, TrainArguments* options) {
           "of --early-stop, else the loss), or both")
       .choices({"last", "best", "best,last"})
       .default_name("last");
+  add_metrics(command, &options->metrics,
+              "; those that are means over examples are shown of epochs of training too");
   command
       .option("--time-limit", &options->time_limit,
               "end with the step in which this time is over, such as 90s, 30m or 1h30m")
@@ -126,6 +131,7 @@ std::map<std::string, std::string> watch_options(const TrainArguments& options,
     }
     texts[kSplit] = given;
   }
+  if (!options.metrics.empty()) texts[kMetrics] = options.metrics;
   if (!options.early_stop.empty()) texts[kEarlyStop] = options.early_stop;
   if (!options.keep.empty()) texts[kKeep] = options.keep;
   std::erase_if(texts, [](const auto& each) { return each.second.empty(); });
@@ -140,6 +146,7 @@ Watch watch_of(const TrainArguments& options, const std::map<std::string, std::s
   Watch watch;
   if (const std::string text = text_of(kSplit); !text.empty()) watch.split = split_in(text);
   if (const std::string text = text_of(kEarlyStop); !text.empty()) read_early_stop(text, watch);
+  watch.metrics = metrics_in(text_of(kMetrics));
   const std::string keep = text_of(kKeep);
   watch.keeps_best = keep.starts_with("best");
   watch.keeps_last = keep != "best";
@@ -152,7 +159,23 @@ Watch watch_of(const TrainArguments& options, const std::map<std::string, std::s
     throw Error(fmt::format("{} compares evaluations: give --eval or --val-split",
                             watch.patience ? kEarlyStop : "--keep best"));
   }
+  if (!watch.split && options.evaluation.empty()) {
+    for (const std::string& name : watch.metrics) {
+      if (required_metric(name).def->mean) continue;
+      throw Error(fmt::format(
+          "metric '{}' is computed of an evaluation: give --eval or --val-split", name));
+    }
+  }
   return watch;
+}
+
+void require_metrics_fit(Trainer& trainer, const std::vector<size_t>& infos, const Watch& watch) {
+  for (const std::string& name : watch.metrics) {
+    const AskedMetric asked = required_metric(name);
+    const bool fits_one = std::ranges::any_of(
+        infos, [&](size_t info) { return fits(*asked.def, trainer.metrics(info).how); });
+    if (!fits_one) throw Error(misfit(asked, trainer.metrics(infos.front()).how));
+  }
 }
 
 fs::path best_file(const TrainArguments& options) {

@@ -10,10 +10,11 @@
 
 namespace onward::cli {
 
-/// What --val-split, --early-stop, --keep and --time-limit ask for.
+/// What --metrics, --val-split, --early-stop, --keep and --time-limit ask for.
 struct Watch {
   std::optional<double> split;
-  std::string metric;  // empty where epochs need not be compared
+  std::string metric;                // empty where epochs need not be compared
+  std::vector<std::string> metrics;  // asked for; empty for the default
   std::optional<uint64_t> patience;
   bool keeps_best = false, keeps_last = true;
   double seconds = 0;
@@ -28,6 +29,9 @@ std::map<std::string, std::string> watch_options(const TrainArguments& options,
 
 /// Throws Error where an option makes no sense, or there is nothing to evaluate on.
 Watch watch_of(const TrainArguments& options, const std::map<std::string, std::string>& texts);
+
+/// Throws Error where a metric that was asked for fits none of these training infos.
+void require_metrics_fit(Trainer& trainer, const std::vector<size_t>& infos, const Watch& watch);
 
 /// Where the model of the best epoch is kept: "trained.best.onnx" for "trained.onnx".
 std::filesystem::path best_file(const TrainArguments& options);

@@ -1,9 +1,11 @@
 #include "cli/training_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "ir/training_infos.h"
 #include "onward/error.h"
+#include "train/metric_table.h"
 
 namespace onward::cli {
 
@@ -36,6 +38,19 @@ Argument add_info(Command& command, int64_t* info) {
               "lists them)")
       .at_least(-1)
       .default_name("all, in order");
+}
+
+Argument add_metrics(Command& command, std::string* metrics, const std::string& more) {
+  return command
+      .option("--metrics", metrics,
+              fmt::format("what to evaluate beside the loss: {}{}", fmt::join(metric_names(), ", "),
+                          more))
+      .value_name("LIST")
+      .default_name("accuracy, of classes");
+}
+
+std::vector<std::string> metrics_in(const std::string& text) {
+  return text.empty() ? std::vector<std::string>() : metric_list(text);
 }
 
 int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given) {

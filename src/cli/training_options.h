@@ -20,6 +20,11 @@ std::vector<size_t> infos_of(const Model& model, int64_t info);
 Argument add_threads(Command& command, int64_t* threads);
 Argument add_info(Command& command, int64_t* info);
 
+/// `--metrics`, with more to say about what is shown when.
+Argument add_metrics(Command& command, std::string* metrics, const std::string& more = {});
+/// The metrics of such a list; none where it is empty.
+std::vector<std::string> metrics_in(const std::string& text);
+
 /// How many examples go into a batch: what the user says, or the model where it takes only one
 /// size.
 int64_t batch_size(const Feeds& feeds, const Argument& argument, int64_t given);

@@ -25,6 +25,32 @@ std::optional<double> only_loss(const Evaluation& self) {
   return self.summary.losses.front().second;
 }
 
+nb::dict metrics_by_name(const Evaluation& self) {
+  nb::dict metrics;
+  if (self.summary.accuracy) metrics[kAccuracy] = *self.summary.accuracy;
+  for (const auto& [name, value] : self.summary.metrics) metrics[nb::cast(name)] = value;
+  return metrics;
+}
+
+nb::dict missing_by_name(const Evaluation& self) {
+  nb::dict missing;
+  for (const auto& [name, why_not] : self.summary.missing) {
+    missing[nb::cast(name)] = nb::cast(why_not);
+  }
+  return missing;
+}
+
+nb::object confusion_rows(const Evaluation& self) {
+  if (!self.summary.confusion) return nb::none();
+  nb::list rows;
+  for (const auto& each : rows_of(*self.summary.confusion)) {
+    nb::list row;
+    for (const int64_t count : each) row.append(count);
+    rows.append(row);
+  }
+  return rows;
+}
+
 nb::dict losses_by_name(const Evaluation& self) {
   nb::dict losses;
   for (const auto& [name, value] : self.summary.losses) losses[nb::cast(name)] = value;
@@ -62,6 +88,16 @@ void bind_evaluation(nb::module_& module) {
       .def_prop_ro(
           "accuracy", [](const Evaluation& self) { return self.summary.accuracy; },
           "From 0 to 1; None if there are no class scores with labels.")
+      .def_prop_ro("metrics", &metrics_by_name,
+                   nb::for_getter(nb::sig("def metrics(self, /) -> dict[str, float]")),
+                   "Accuracy, and the metrics that were asked for, by name.")
+      .def_prop_ro("missing", &missing_by_name,
+                   nb::for_getter(nb::sig("def missing(self, /) -> dict[str, str]")),
+                   "The metrics that have no value, and why.")
+      .def_prop_ro("confusion", &confusion_rows,
+                   nb::for_getter(nb::sig("def confusion(self, /) -> list[list[int]] | None")),
+                   "How often each class (row) was taken for each (column); None unless it was "
+                   "asked for.")
       .def("__repr__", [](const Evaluation& self) {
         return fmt::format("<onward.Evaluation of {} examples: {}>", self.examples,
                            to_string(self.summary));

@@ -110,8 +110,7 @@ class PyTrainer {
     trainer_.state().set_all(tensors);
   }
 
-  Evaluation evaluate(nb::handle given, std::optional<int64_t> batch_size, const ArrayNames& feed,
-                      std::optional<size_t> info) {
+  Evaluation evaluate(nb::handle given, const EvaluateOptions& how, std::optional<size_t> info) {
     const GivenData arrays(given);
     const nb::gil_scoped_release unlocked;
     Dataset data = arrays.open(data_options_of(*model_));
@@ -119,7 +118,7 @@ class PyTrainer {
     const std::scoped_lock lock(mutex_);
     const Threads threads(trainer_.threads());
     const ConvMethodScope convolutions(trainer_.conv());
-    EvaluateOptions options{.batch_size = batch_size, .names = feed};
+    EvaluateOptions options = how;
     options.on_batch = [](int64_t, int64_t) { stop_if_interrupted(); };
     return {examples, onward::evaluate(trainer_.model(), chosen_infos(*model_, info),
                                        std::move(data), trainer_.state(), options)};
@@ -205,7 +204,8 @@ void bind_trainer(nb::module_& module) {
   static const std::string evaluate_signature = fmt::format(
       "def evaluate(self, data: str | os.PathLike[str] | {}, *, batch_size: int | None = None, "
       "feed: "
-      "collections.abc.Mapping[str, str] = {{}}, info: int | None = None) -> Evaluation",
+      "collections.abc.Mapping[str, str] = {{}}, info: int | None = None, metrics: "
+      "collections.abc.Sequence[str] = ()) -> Evaluation",
       kArrays);
 
   nb::class_<PyTrainer>(
@@ -230,12 +230,20 @@ void bind_trainer(nb::module_& module) {
            nb::sig(gradients_signature.c_str()),
            "The gradients that a step would use, by parameter name. Does not change the state.")
       .def(
-          "evaluate", &PyTrainer::evaluate, "data"_a, nb::kw_only(), "batch_size"_a = nb::none(),
-          "feed"_a = ArrayNames(), "info"_a = nb::none(), nb::sig(evaluate_signature.c_str()),
+          "evaluate",
+          [](PyTrainer& self, nb::handle data, std::optional<int64_t> batch_size,
+             const ArrayNames& feed, std::optional<size_t> info,
+             const std::vector<std::string>& metrics) {
+            return self.evaluate(
+                data, {.batch_size = batch_size, .names = feed, .metrics = metrics}, info);
+          },
+          "data"_a, nb::kw_only(), "batch_size"_a = nb::none(), "feed"_a = ArrayNames(),
+          "info"_a = nb::none(), "metrics"_a = std::vector<std::string>(),
+          nb::sig(evaluate_signature.c_str()),
           "Computes loss and accuracy on a dataset: arrays by name, or what `onward eval --data` "
           "takes. Dropout and BatchNormalization run in inference mode. `feed` names the array for "
-          "an input that is named otherwise; `info` selects one training info. Does not change the "
-          "state.")
+          "an input that is named otherwise; `info` selects one training info; `metrics` names "
+          "others than accuracy, as `onward eval --metrics` does. Does not change the state.")
       .def("initialize", &PyTrainer::initialize,
            "Runs the initialization of each training info. It never runs implicitly, since it "
            "resets a trained state.")

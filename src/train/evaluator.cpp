@@ -5,32 +5,82 @@
 #include <algorithm>
 #include <numeric>
 
+#include "data/convert.h"
 #include "data/image_reader.h"
 #include "grad/differentiate.h"
 #include "grad/step.h"
 #include "onward/error.h"
+#include "recipe/loss_def.h"
 #include "runtime/parallel.h"
 #include "train/step_parts.h"
 
 namespace onward {
 
-Evaluator::Evaluator(const Model& model, std::span<const size_t> infos, const Dataset& data,
-                     const ArrayNames& names)
-    : inputs_(input_slots(model, infos)) {
-  for (const size_t info : infos) add_info(model, info);
-  if (infos.empty()) add_inference(model, data, names);
+namespace {
+
+/// Losses of a step, and whatever else is asked for of it.
+std::vector<Value*> reported_of(const Model& step, const StepMetrics& metrics) {
+  std::vector<Value*> outputs;
+  if (!metrics.asked.empty()) {
+    for (const std::string* name : {&metrics.scores, &metrics.labels}) {
+      Value* value = find_value(step, *name);
+      if (value && value->producer()) outputs.push_back(value);
+    }
+  }
+  for (const std::string& name : metrics.losses) {
+    Value* loss = find_value(step, name);
+    if (std::ranges::find(outputs, loss) == outputs.end()) outputs.push_back(loss);
+  }
+  return outputs;
 }
 
-void Evaluator::add_info(const Model& model, size_t info) {
-  Model step = join_step(model, info);
-  StepMetrics metrics = find_metrics(step, *model.graph);
-  use_inference_mode(step);
-  std::vector<Value*> outputs;
-  for (const std::string* name : {&metrics.scores, &metrics.labels}) {
-    Value* value = find_value(step, *name);
-    if (value && value->producer()) outputs.push_back(value);
+void ask_for_all(const EvaluateOptions& options, StepMetrics& metrics) {
+  ask_for(options.metrics, metrics);
+  const std::string& watched = options.watched;
+  const bool is_loss = std::ranges::find(metrics.losses, watched) != metrics.losses.end();
+  const auto asked = is_loss ? std::nullopt : find_metric(watched);
+  if (!asked || !fits(*asked->def, metrics.how)) return;
+  if (std::ranges::find(metrics.asked, watched, &AskedMetric::name) == metrics.asked.end()) {
+    metrics.asked.push_back(*asked);
   }
-  for (const std::string& name : metrics.losses) outputs.push_back(find_value(step, name));
+}
+
+/// What an array of numbers beside an output may be, in a model without a loss that would say it.
+Comparison comparison_of(const Value& output, const EvaluateOptions& options) {
+  const Comparison regression{.task = Task::regression};
+  for (const std::string& name : options.metrics) {
+    if (fits(*required_metric(name).def, regression)) return regression;
+  }
+  const Node* last = output.producer();
+  const auto& before_logits = find_loss("bce_with_logits")->inside;
+  const bool are_probabilities =
+      last && std::ranges::find(before_logits, last->op) != before_logits.end();
+  return {.task = Task::binary, .threshold = are_probabilities ? 0.5 : 0};
+}
+
+/// The array's type with the number of examples left open.
+Type type_of_labels(const Tensor& array) {
+  Type type = array.type();
+  if (!type.shape->empty()) type.shape->front() = Dim{};
+  return type;
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const Model& model, std::span<const size_t> infos, const Dataset& data,
+                     const EvaluateOptions& options)
+    : inputs_(input_slots(model, infos)) {
+  for (const size_t info : infos) add_info(model, info, options);
+  if (infos.empty()) add_inference(model, data, options);
+  require_fit(options);
+}
+
+void Evaluator::add_info(const Model& model, size_t info, const EvaluateOptions& options) {
+  Model step = join_step(model, info);
+  StepMetrics metrics = find_metrics(step, model, info);
+  ask_for_all(options, metrics);
+  use_inference_mode(step);
+  const std::vector<Value*> outputs = reported_of(step, metrics);
   if (outputs.empty()) {
     throw Error(fmt::format(
         "training info {} has neither a Gradient node, whose y would be the loss, nor labels",
@@ -41,40 +91,91 @@ void Evaluator::add_info(const Model& model, size_t info) {
   parts_.push_back({info, std::move(metrics), std::make_unique<Program>(std::move(part))});
 }
 
-void Evaluator::add_inference(const Model& model, const Dataset& data, const ArrayNames& names) {
+void Evaluator::add_inference(const Model& model, const Dataset& data,
+                              const EvaluateOptions& options) {
   const auto is_input = [&](const std::string& array) {
     return std::ranges::any_of(inputs_, [&](const InputSlot& slot) {
-      const auto renamed = names.find(slot.name);
-      return (renamed == names.end() ? slot.name : renamed->second) == array;
+      const auto renamed = options.names.find(slot.name);
+      return (renamed == options.names.end() ? slot.name : renamed->second) == array;
     });
   };
   Model inference = graph_alone(model, *model.graph);
   StepMetrics metrics;
+  const auto compare = [&](const std::string& array, const Value& scores, const Comparison& how,
+                           const Type& type) {
+    if (metrics.compares()) {
+      throw Error(fmt::format("both '{}' and '{}' could be the labels: leave one out",
+                              metrics.labels, array));
+    }
+    metrics.scores = scores.name();
+    metrics.labels = array;
+    metrics.how = how;
+    inputs_.push_back({.name = array, .type = type});
+  };
   for (const auto& [name, type] : data.types()) {
     if (is_input(name) || !is_integer(type.dtype)) continue;
     const Value* scores = find_scores(*inference.graph, type);
     if (!scores) continue;
-    if (metrics.has_accuracy()) {
-      throw Error(fmt::format("both '{}' and '{}' could be the labels: leave one out",
-                              metrics.labels, name));
-    }
-    metrics.scores = scores->name();
-    metrics.labels = name;
-    inputs_.push_back(
-        {.name = name, .type = data.arrays().contains(name) ? Type::tensor(type.dtype) : type});
+    compare(name, *scores, {.task = Task::classes, .has_places = type.shape->size() > 1},
+            data.arrays().contains(name) ? Type::tensor(type.dtype) : type);
   }
-  if (!metrics.has_accuracy()) {
+  const bool asks = !options.metrics.empty() && inference.graph->outputs().size() == 1;
+  if (asks && !metrics.compares()) {
+    const Value& output = *inference.graph->outputs()[0];
+    for (const auto& [name, array] : data.arrays()) {
+      if (is_input(name) || array.dims().empty() || !output.type.shape) continue;
+      const bool is_number = is_float(array.dtype()) || is_integer(array.dtype());
+      Type type = type_of_labels(with_fitting_rank(array, output.type));
+      type.dtype = output.type.dtype;
+      if (!is_number || conflict(output.type, type)) continue;
+      compare(name, output, comparison_of(output, options), output.type);
+    }
+  }
+  if (!metrics.compares()) {
     throw Error(
         fmt::format("nothing to evaluate: the model has no loss (training info), and no array of "
                     "integer labels matches its outputs; the data has {}",
                     data.description()));
   }
+  ask_for_all(options, metrics);
   parts_.push_back({0, std::move(metrics), std::make_unique<Program>(std::move(inference))});
+}
+
+void Evaluator::require_fit(const EvaluateOptions& options) const {
+  Summary names;  // of what there will be
+  for (const Part& part : parts_) {
+    for (const std::string& loss : part.metrics.losses) names.losses.emplace_back(loss, 0);
+    for (const AskedMetric& asked : part.metrics.asked) {
+      if (asked.def->mean || asked.def->finish) names.metrics.emplace_back(asked.name, 0);
+    }
+  }
+  const auto first =
+      std::ranges::find_if(parts_, [](const Part& part) { return part.metrics.compares(); });
+  const Comparison how = first == parts_.end() ? Comparison{} : first->metrics.how;
+  const auto require = [&](const std::string& name) {
+    const AskedMetric asked = required_metric(name);
+    const auto count = std::ranges::count_if(
+        parts_, [&](const Part& part) { return fits(*asked.def, part.metrics.how); });
+    if (count == 0) throw Error(misfit(asked, how));
+    if (count > 1 && parts_.size() > 1) {
+      throw Error(
+          fmt::format("metric '{}' fits {} training infos: choose one with --info", name, count));
+    }
+  };
+  for (const std::string& name : options.metrics) require(name);
+  if (options.watched.empty()) return;
+  try {
+    metric_of(names, options.watched);
+  } catch (const Error&) {
+    if (find_metric(options.watched)) require(options.watched);
+    throw;
+  }
 }
 
 Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
                        const std::function<void(int64_t)>& on_batch) {
   MetricTotals totals;
+  std::vector<EvaluationTally> tallies(parts_.size());
   std::vector<int64_t> rows(static_cast<size_t>(feeds.size()));
   std::iota(rows.begin(), rows.end(), 0);
   feeds.expect(rows, {.examples = 2 * std::min(batch, feeds.size()), .threads = onward::threads()});
@@ -82,19 +183,24 @@ Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
     rows.resize(static_cast<size_t>(std::min(batch, feeds.size() - first)));
     std::iota(rows.begin(), rows.end(), first);
     const TensorMap inputs = feeds.batch(rows);
-    for (Part& part : parts_) {
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const Part& part = parts_[i];
       const TensorMap outputs =
           part.program->run(inputs, state, {.micro_batch = static_cast<uint64_t>(first)});
       totals.add(part.metrics, outputs, inputs, static_cast<int64_t>(rows.size()), part.info);
+      tallies[i].add(part.metrics, outputs, inputs);
     }
     if (on_batch) on_batch(first + static_cast<int64_t>(rows.size()));
   }
-  return totals.summary();
+  const Summary means = totals.summary();
+  Summary summary{.losses = means.losses};
+  for (size_t i = 0; i < parts_.size(); ++i) tallies[i].finish(parts_[i].metrics, means, summary);
+  return summary;
 }
 
 Summary evaluate(const Model& model, std::span<const size_t> infos, Dataset data, State& state,
                  const EvaluateOptions& options) {
-  Evaluator evaluator(model, infos, data, options.names);
+  Evaluator evaluator(model, infos, data, options);
   Feeds feeds(std::move(data), evaluator.inputs(), options.names);
   if (options.on_feeds) options.on_feeds(feeds);
   const auto fixed = feeds.fixed_batch();

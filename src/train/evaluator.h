@@ -15,21 +15,26 @@ struct EvaluateOptions {
   /// Without it kEvaluationBatch, or the only one that the model takes.
   std::optional<int64_t> batch_size = std::nullopt;
   ArrayNames names = {};
+  /// Metrics by name; without any, accuracy where that fits.
+  std::vector<std::string> metrics = {};
+  /// One more metric, or a loss, by which epochs are compared; empty for none.
+  std::string watched = {};
   /// May choose among the examples, before the first batch.
   std::function<void(Feeds&)> on_feeds = {};
   /// Is called with the number of examples that are done, and that of all.
   std::function<void(int64_t done, int64_t all)> on_batch = {};
 };
 
-/// Computes losses and accuracy on a dataset with the model as it is in inference: Dropout and
+/// Computes losses and metrics on a dataset with the model as it is in inference: Dropout and
 /// BatchNormalization inside an algorithm's own forward do what they do there. State stays as it
 /// is.
 class Evaluator {
  public:
-  /// By the losses of these training infos. Without any, only by the accuracy: the model's output
-  /// of scores against the one array of integer labels in the data that is no input.
+  /// By the losses of these training infos and the metrics. Without infos only by metrics: the
+  /// model's output against the one array in the data that is no input and fits it, integer labels
+  /// of classes first. Throws Error where a metric does not fit.
   Evaluator(const Model& model, std::span<const size_t> infos, const Dataset& data,
-            const ArrayNames& names);
+            const EvaluateOptions& options);
 
   /// The inputs that data must be given for.
   const std::vector<InputSlot>& inputs() const { return inputs_; }
@@ -44,8 +49,9 @@ class Evaluator {
     std::unique_ptr<Program> program;
   };
 
-  void add_info(const Model& model, size_t info);
-  void add_inference(const Model& model, const Dataset& data, const ArrayNames& names);
+  void add_info(const Model& model, size_t info, const EvaluateOptions& options);
+  void add_inference(const Model& model, const Dataset& data, const EvaluateOptions& options);
+  void require_fit(const EvaluateOptions& options) const;
 
   std::vector<InputSlot> inputs_;
   std::vector<Part> parts_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,13 +17,41 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
+/// JSON has no infinity, which a sum of squares may be.
+Json number_json(double number) {
+  return std::isfinite(number) ? Json(number) : Json(fmt::format("{}", number));
+}
+
+double number_from(const Json& json) {
+  return json.is_string() ? std::strtod(json.get<std::string>().c_str(), nullptr)
+                          : json.get<double>();
+}
+
+/// Accuracy has two counts of its own, as it had before there were other metrics.
+bool is_plain_accuracy(const Mean& mean) {
+  return mean.name == kAccuracy && mean.why_not == WhyNot::none;
+}
+
 Json to_json(const MetricTotals& totals) {
   Json losses = Json::array();
   for (const MetricTotals::Loss& loss : totals.losses) {
     losses.push_back(
         {{"name", loss.name}, {"info", loss.info}, {"sum", loss.sum}, {"examples", loss.examples}});
   }
-  return {{"losses", losses}, {"right", totals.right}, {"judged", totals.judged}};
+  Json json = {{"losses", losses}, {"right", 0}, {"judged", 0}};
+  for (const Mean& mean : totals.means) {
+    if (is_plain_accuracy(mean)) {
+      json["right"] = static_cast<int64_t>(mean.sum.value());
+      json["judged"] = mean.count;
+      continue;
+    }
+    json["means"].push_back({{"name", mean.name},
+                             {"sum", number_json(mean.sum.sum)},
+                             {"rest", number_json(mean.sum.rest)},
+                             {"count", mean.count},
+                             {"why_not", static_cast<int>(mean.why_not)}});
+  }
+  return json;
 }
 
 MetricTotals totals_from_json(const Json& json) {
@@ -32,8 +62,22 @@ MetricTotals totals_from_json(const Json& json) {
                              .sum = loss.at("sum").get<double>(),
                              .examples = loss.at("examples").get<int64_t>()});
   }
-  totals.right = json.at("right").get<int64_t>();
-  totals.judged = json.at("judged").get<int64_t>();
+  if (const auto judged = json.at("judged").get<int64_t>(); judged > 0) {
+    const auto right = json.at("right").get<int64_t>();
+    totals.means.push_back(
+        {.name = kAccuracy, .sum = {.sum = static_cast<double>(right)}, .count = judged});
+  }
+  for (const Json& mean : json.value("means", Json::array())) {
+    const int why_not = mean.at("why_not").get<int>();
+    if (why_not < 0 || why_not > static_cast<int>(WhyNot::soft_labels)) {
+      throw Error(fmt::format("its training record is damaged: 'why_not' is {}", why_not));
+    }
+    totals.means.push_back(
+        {.name = mean.at("name").get<std::string>(),
+         .sum = {.sum = number_from(mean.at("sum")), .rest = number_from(mean.at("rest"))},
+         .count = mean.at("count").get<int64_t>(),
+         .why_not = static_cast<WhyNot>(why_not)});
+  }
   return totals;
 }
 

@@ -3,19 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/suggestion.h"
 #include "onward/error.h"
-#include "ops/op_def.h"
 
 namespace onward {
 namespace {
-
-bool is_class_loss(const Node& node) { return input_role(node, 1) == InputRole::label; }
-
-bool is_integer_tensor(const Value& value) {
-  return value.type.is_tensor() && is_integer(value.type.dtype);
-}
 
 /// The sum of the elements: what Gradient differentiates where they are more than one.
 double sum_of(const Tensor& loss) {
@@ -24,93 +18,73 @@ double sum_of(const Tensor& loss) {
   return sum;
 }
 
-struct Judged {
-  int64_t right = 0, all = 0;
-};
-
-template <typename T>
-Judged judge(const Tensor& scores, const Tensor& labels, std::optional<int64_t> ignored) {
-  const auto& dims = scores.dims();
-  const int64_t classes = dims[1];
-  const int64_t inner = labels.dims().empty() || dims[0] == 0 ? 1 : labels.size() / dims[0];
-  const auto values = scores.data<T>();
-  Judged judged;
-  for (int64_t i = 0; i < labels.size(); ++i) {
-    const int64_t label = labels.integer(i);
-    if (ignored && label == *ignored) continue;
-    const T* first = values.data() + (i / inner) * classes * inner + i % inner;
-    int64_t best = 0;
-    for (int64_t c = 1; c < classes; ++c) {
-      if (first[c * inner] > first[best * inner]) best = c;
-    }
-    judged.right += best == label;
-    ++judged.all;
-  }
-  return judged;
+Compared compared(const StepMetrics& metrics, const TensorMap& outputs, const TensorMap& inputs) {
+  const auto find = [&](const std::string& name) -> const Tensor& {
+    const auto computed = outputs.find(name);
+    return computed != outputs.end() ? computed->second : inputs.at(name);
+  };
+  return {metrics.how, find(metrics.scores), find(metrics.labels)};
 }
 
-bool fit(const Tensor& scores, const Tensor& labels) {
-  if (scores.dims().size() != labels.dims().size() + 1 || scores.dims().size() < 2) return false;
-  std::vector<int64_t> without_classes = scores.dims();
-  without_classes.erase(without_classes.begin() + 1);
-  return without_classes == labels.dims();
+/// Labels that a model was not made for are no reason to stop where nobody asked for a metric.
+bool is_left_out(const AskedMetric& asked, const Compared& batch) {
+  if (!asked.by_default) return false;
+  const auto &scores = batch.scores.dims(), &labels = batch.labels.dims();
+  if (batch.how.task == Task::binary) return scores != labels;
+  return scores.size() != labels.size() + 1 || scores.size() < 2;
+}
+
+void put_value(const std::string& name, std::optional<double> value, const std::string& why_not,
+               Summary& summary) {
+  if (!value) {
+    summary.missing.emplace_back(name, why_not);
+  } else if (name == kAccuracy) {
+    summary.accuracy = value;
+  } else {
+    summary.metrics.emplace_back(name, *value);
+  }
+}
+
+void put_mean(const Mean& mean, Summary& summary) {
+  if (mean.why_not != WhyNot::none) {
+    return put_value(mean.name, std::nullopt, std::string(to_string(mean.why_not)), summary);
+  }
+  if (mean.count == 0) return;
+  put_value(mean.name, mean.sum.value() / static_cast<double>(mean.count), {}, summary);
 }
 
 }  // namespace
 
-Value* find_scores(const Graph& inference, const Type& labels) {
-  Value* found = nullptr;
-  for (Value* output : inference.outputs()) {
-    const Type& type = output->type;
-    const bool is_real = type.dtype == DType::f32 || type.dtype == DType::f64;
-    if (!type.is_tensor() || !is_real || !type.shape || !labels.shape) continue;
-    if (type.shape->size() != labels.shape->size() + 1 || type.shape->size() < 2) continue;
-    if ((*type.shape)[1].value.value_or(2) < 2) continue;
-    if (found) return nullptr;
-    found = output;
-  }
-  return found;
+std::vector<AskedMetric> default_metrics(const Comparison& how) {
+  AskedMetric accuracy = required_metric(kAccuracy);
+  accuracy.by_default = true;
+  if (!fits(*accuracy.def, how)) return {};
+  return {accuracy};
 }
 
-StepMetrics find_metrics(const Model& step, const Graph& inference) {
-  StepMetrics metrics;
-  const Node* class_loss = nullptr;
-  for (const auto& node : step.graph->nodes()) {
-    if (const auto* y = node->get<References>("y"); y && node->op == "Gradient") {
-      const std::string& name = y->values.at(0)->name();
-      if (std::ranges::find(metrics.losses, name) == metrics.losses.end()) {
-        metrics.losses.push_back(name);
-      }
-    } else if (!class_loss && is_class_loss(*node) && is_integer_tensor(*node->input(1))) {
-      class_loss = node.get();
-    }
+void ask_for(const std::vector<std::string>& names, StepMetrics& metrics) {
+  if (names.empty()) {
+    metrics.asked = default_metrics(metrics.how);
+    return;
   }
-  if (class_loss) {
-    metrics.scores = class_loss->input(0)->name();
-    metrics.labels = class_loss->input(1)->name();
-    if (const auto* ignored = class_loss->get<int64_t>("ignore_index")) metrics.ignored = *ignored;
-    return metrics;
+  metrics.asked.clear();
+  for (const std::string& name : names) {
+    AskedMetric asked = required_metric(name);
+    const bool is_new =
+        std::ranges::find(metrics.asked, name, &AskedMetric::name) == metrics.asked.end();
+    if (is_new && fits(*asked.def, metrics.how)) metrics.asked.push_back(std::move(asked));
   }
-  const Value* labels = nullptr;
-  for (const Value* input : step.graph->inputs()) {
-    const bool is_models_own = std::ranges::any_of(
-        inference.inputs(), [&](const Value* each) { return each->name() == input->name(); });
-    if (is_models_own || !is_integer_tensor(*input)) continue;
-    if (labels) return metrics;
-    labels = input;
-  }
-  if (!labels) return metrics;
-  if (const Value* scores = find_scores(inference, labels->type)) {
-    metrics.scores = scores->name();
-    metrics.labels = labels->name();
-  }
-  return metrics;
 }
 
 MetricTotals::Loss& MetricTotals::loss(const std::string& name, size_t info) {
   const auto found = std::ranges::find_if(
       losses, [&](const Loss& each) { return each.name == name && each.info == info; });
   return found != losses.end() ? *found : losses.emplace_back(Loss{.name = name, .info = info});
+}
+
+Mean& MetricTotals::mean(const std::string& name) {
+  const auto found = std::ranges::find(means, name, &Mean::name);
+  return found != means.end() ? *found : means.emplace_back(Mean{.name = name});
 }
 
 void MetricTotals::add(const StepMetrics& metrics, const TensorMap& outputs,
@@ -120,16 +94,15 @@ void MetricTotals::add(const StepMetrics& metrics, const TensorMap& outputs,
     total.sum += sum_of(outputs.at(name)) * static_cast<double>(examples);
     total.examples += examples;
   }
-  if (!metrics.has_accuracy()) return;
-  const auto computed = outputs.find(metrics.labels);
-  const Tensor& labels = computed != outputs.end() ? computed->second : inputs.at(metrics.labels);
-  const Tensor& scores = outputs.at(metrics.scores);
-  if (!fit(scores, labels)) return;
-  Judged judged;
-  if (scores.dtype() == DType::f32) judged = judge<float>(scores, labels, metrics.ignored);
-  if (scores.dtype() == DType::f64) judged = judge<double>(scores, labels, metrics.ignored);
-  right += judged.right;
-  this->judged += judged.all;
+  for (const AskedMetric& asked : metrics.asked) {
+    if (!asked.def->mean) continue;
+    const Compared batch = compared(metrics, outputs, inputs);
+    if (is_left_out(asked, batch)) continue;
+    Mean added{.name = asked.name};
+    asked.def->mean(batch, asked.k, added);
+    const bool is_unasked = asked.by_default && added.why_not == WhyNot::soft_labels;
+    if (!is_unasked) mean(asked.name).add(added);
+  }
 }
 
 void MetricTotals::add(const MetricTotals& other) {
@@ -138,8 +111,7 @@ void MetricTotals::add(const MetricTotals& other) {
     total.sum += each.sum;
     total.examples += each.examples;
   }
-  right += other.right;
-  judged += other.judged;
+  for (const Mean& each : other.means) mean(each.name).add(each);
 }
 
 Summary MetricTotals::summary() const {
@@ -150,14 +122,56 @@ Summary MetricTotals::summary() const {
         is_unique ? each.name : fmt::format("{} of info {}", each.name, each.info),
         each.sum / static_cast<double>(each.examples));
   }
-  if (judged > 0) summary.accuracy = static_cast<double>(right) / static_cast<double>(judged);
+  for (const Mean& each : means) put_mean(each, summary);
   return summary;
 }
 
+void EvaluationTally::add(const StepMetrics& metrics, const TensorMap& outputs,
+                          const TensorMap& inputs) {
+  std::vector<decltype(MetricDef::gather)> done;
+  for (const AskedMetric& asked : metrics.asked) {
+    const auto gather = asked.def->gather;
+    if (!gather || std::ranges::find(done, gather) != done.end()) continue;
+    gather(compared(metrics, outputs, inputs), tally_);
+    done.push_back(gather);
+  }
+}
+
+void EvaluationTally::finish(const StepMetrics& metrics, const Summary& means,
+                             Summary& summary) const {
+  for (const AskedMetric& asked : metrics.asked) {
+    const auto has_name = [&](const auto& each) { return each.first == asked.name; };
+    if (asked.def->finish) {
+      const Finding found = asked.def->finish(*asked.def, metrics.how, tally_);
+      put_value(asked.name, found.value, found.why_not, summary);
+    } else if (!asked.def->mean) {
+      summary.confusion = tally_.confusion;
+    } else if (asked.name == kAccuracy && means.accuracy) {
+      summary.accuracy = means.accuracy;
+    } else if (const auto mean = std::ranges::find_if(means.metrics, has_name);
+               mean != means.metrics.end()) {
+      summary.metrics.push_back(*mean);
+    } else if (const auto why = std::ranges::find_if(means.missing, has_name);
+               why != means.missing.end()) {
+      summary.missing.push_back(*why);
+    } else if (!asked.by_default) {
+      summary.missing.emplace_back(asked.name, "no label counts");
+    }
+  }
+}
+
 double metric_of(const Summary& summary, const std::string& name) {
-  if (name == "accuracy" && summary.accuracy) return *summary.accuracy;
+  if (name == kAccuracy && summary.accuracy) return *summary.accuracy;
   std::vector<std::string> names;
-  if (summary.accuracy) names.emplace_back("accuracy");
+  if (summary.accuracy) names.emplace_back(kAccuracy);
+  for (const auto& [metric, value] : summary.metrics) {
+    if (name == metric) return value;
+    names.push_back(metric);
+  }
+  for (const auto& [metric, why_not] : summary.missing) {
+    if (name == metric) return std::nan("");
+    names.push_back(metric);
+  }
   if (summary.losses.size() == 1) names.emplace_back("loss");
   for (const auto& [loss, value] : summary.losses) {
     if (name == loss || (name == "loss" && summary.losses.size() == 1)) return value;
@@ -167,16 +181,18 @@ double metric_of(const Summary& summary, const std::string& name) {
 }
 
 bool is_better(const std::string& metric, double value, double than) {
-  return metric == "accuracy" ? value > than : value < than;
+  const auto asked = find_metric(metric);
+  return asked && !asked->def->less_is_better ? value > than : value < than;
 }
 
 std::string to_string(const Summary& summary) {
   std::string text;
-  for (const auto& [name, value] : summary.losses) {
-    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", name, value);
-  }
-  if (summary.accuracy) {
-    text += fmt::format("{}accuracy {:.2f} %", text.empty() ? "" : ", ", 100 * *summary.accuracy);
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const auto& [name, value] : summary.losses) add(fmt::format("{} {:.4g}", name, value));
+  if (summary.accuracy) add(fmt::format("{} {:.2f} %", kAccuracy, 100 * *summary.accuracy));
+  for (const auto& [name, value] : summary.metrics) add(fmt::format("{} {:.4g}", name, value));
+  for (const auto& [name, why_not] : summary.missing) {
+    add(fmt::format("{} missing ({})", name, why_not));
   }
   return text;
 }

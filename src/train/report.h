@@ -55,7 +55,9 @@ std::unique_ptr<Report> text_report();
 /// One JSON object a line on standard output.
 std::unique_ptr<Report> json_report();
 
-/// {"loss": 0.1, "losses": {"loss": 0.1}, "accuracy": 0.98}; "loss" only where there is one.
+/// {"loss": 0.1, "losses": {"loss": 0.1}, "accuracy": 0.98, "metrics": {"f1": 0.97, "auc": null},
+/// "missing": {"auc": "no examples have label 1"}, "confusion": [[8, 0], [1, 7]]}; "loss" only
+/// where there is one, what follows accuracy only where it was asked for.
 nlohmann::ordered_json to_json(const Summary& summary);
 
 /// One line of progress. A terminal sees it redrawn in place, cut to the terminal's width; a

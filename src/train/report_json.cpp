@@ -95,6 +95,12 @@ nlohmann::ordered_json to_json(const Summary& summary) {
   if (summary.losses.size() == 1) json["loss"] = summary.losses[0].second;
   json["losses"] = losses;
   if (summary.accuracy) json["accuracy"] = *summary.accuracy;
+  for (const auto& [name, value] : summary.metrics) json["metrics"][name] = value;
+  for (const auto& [name, why_not] : summary.missing) {
+    json["metrics"][name] = nullptr;
+    json["missing"][name] = why_not;
+  }
+  if (summary.confusion) json["confusion"] = rows_of(*summary.confusion);
   return json;
 }
 

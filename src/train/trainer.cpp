@@ -47,8 +47,10 @@ Model reported_part(Model& step, const StepMetrics& metrics) {
     if (std::ranges::find(outputs, value) == outputs.end()) outputs.push_back(value);
   };
   for (const std::string& loss : metrics.losses) add(loss);
-  add(metrics.scores);
-  add(metrics.labels);
+  if (!metrics.asked.empty()) {
+    add(metrics.scores);
+    add(metrics.labels);
+  }
   return part_for(step, outputs, Updates::kept);
 }
 
@@ -92,8 +94,8 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 
 Trainer::Trainer(Model model, TrainerOptions options)
     : model_(in_memory(std::move(model))),
-      options_(options),
-      threads_(thread_count(options.threads)),
+      options_(std::move(options)),
+      threads_(thread_count(options_.threads)),
       state_(model_) {
   step_programs_.resize(model_.training.size());
   refuse_invalid(model_);
@@ -105,7 +107,9 @@ Trainer::Step& Trainer::step_of(size_t info) {
   require_info(info);
   if (!step_programs_[info]) {
     Model step = join_step(model_, info);
-    StepMetrics metrics = find_metrics(step, *model_.graph);
+    StepMetrics metrics = find_metrics(step, model_, info);
+    ask_for(options_.metrics, metrics);
+    std::erase_if(metrics.asked, [](const AskedMetric& asked) { return !asked.def->mean; });
     if (options_.only_metrics) step = reported_part(step, metrics);
     std::vector<std::string> gradients = gradient_names(step);
     replace_gradients(step);

@@ -22,6 +22,9 @@ struct TrainerOptions {
   ConvMethod conv = ConvMethod::fastest;
   /// Let steps give only what is reported, losses and scores, and compute nothing else.
   bool only_metrics = false;
+  /// Metrics to report of steps, of which those count that fit and are means over examples; without
+  /// any, accuracy.
+  std::vector<std::string> metrics = {};
 };
 
 /// Trains a model: the standard's three methods (inference, initialization, step) on one state.

@@ -114,6 +114,13 @@ TEST(Api, Evaluates) {
   EXPECT_EQ(metrics.losses[0].first, "loss");
   EXPECT_NEAR(metrics.losses[0].second, (9 + 25 + 49 + 81) / 4.0, 1e-5);
   EXPECT_FALSE(metrics.accuracy);
+  EXPECT_TRUE(metrics.metrics.empty());
+  const Metrics more = trainer.evaluate(Dataset(batch()), std::nullopt, {"mae", "r2"});
+  ASSERT_EQ(more.metrics.size(), 2U);
+  EXPECT_EQ(more.metrics[0], (std::pair<std::string, double>("mae", 6)));
+  EXPECT_EQ(more.metrics[1].first, "r2");
+  EXPECT_DOUBLE_EQ(more.metrics[1].second, 1 - 164.0 / 20);
+  EXPECT_THROW(trainer.evaluate(Dataset(batch()), 1, {"f1"}), Error);
   EXPECT_EQ(trainer.state("w").data<float>()[0], before.at("w").data<float>()[0]);
 }
 

@@ -55,6 +55,23 @@ def test_evaluate_is_that_of_the_command_line(data, tmp_path):
     assert repr(found) == f"<onward.Evaluation of 359 examples: loss {found.loss:.4g}, accuracy {100 * found.accuracy:.2f} %>"
 
 
+def test_evaluate_gives_the_metrics_of_the_command_line(tmp_path):
+    model = classifier()
+    model.save(tmp_path / "digits.onnx")
+    names = ["f1", "top-3", "confusion", "auc", "accuracy"]
+    told = json.loads(program("eval", tmp_path / "digits.onnx", "--data", DIGITS, "--metrics", ",".join(names), "--json"))
+    found = onward.evaluate(model, DIGITS, metrics=names)
+    assert found.metrics == told["metrics"] | {"accuracy": told["accuracy"]} and found.confusion == told["confusion"]
+    assert set(found.metrics) == {"f1", "top-3", "auc", "accuracy"} and found.missing == {}
+    assert onward.evaluate(model, DIGITS).confusion is None
+    one = {name: array[:1] for name, array in np.load(DIGITS).items()}
+    assert onward.Trainer(model).evaluate(one, metrics=["auc"]).missing.keys() == {"auc"}
+    with pytest.raises(onward.Error, match="unknown metric 'f2': did you mean 'f1'"):
+        onward.evaluate(model, DIGITS, metrics=["f2"])
+    with pytest.raises(onward.Error, match="'mse' does not fit a model that scores classes"):
+        onward.evaluate(model, DIGITS, metrics=["mse"])
+
+
 def test_evaluate_reads_images(tmp_path):
     """With what the model's training has kept of them: classes by name, though one has no images here."""
     for i in range(9):
