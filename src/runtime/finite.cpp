@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "ir/tensor.h"
-#include "onward/error.h"
 #include "runtime/parallel.h"
 #include "runtime/rows.h"
 
@@ -38,6 +37,8 @@ FoundRange range_as(const std::byte* elements, int64_t count) {
 }
 
 }  // namespace
+
+NotFinite::~NotFinite() = default;
 
 FoundRange find_range(DType dtype, std::span<const int64_t> dims, const std::byte* elements) {
   if (!is_float(dtype)) return Range{-1e19, 1e19};
@@ -71,8 +72,9 @@ std::optional<double> find_not_finite(const Checked& checked) {
 void refuse_not_finite(const Checked& checked) {
   const auto number = find_not_finite(checked);
   if (!number) return;
-  throw Error(fmt::format("'{}' became {}{}{}", checked.name, *number,
-                          checked.advice.empty() ? "" : ": ", checked.advice));
+  throw NotFinite(fmt::format("'{}' became {}{}{}", checked.name, *number,
+                              checked.advice.empty() ? "" : ": ", checked.advice),
+                  checked.name);
 }
 
 }  // namespace onward

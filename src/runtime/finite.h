@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/dtype.h"
+#include "onward/error.h"
 #include "ops/range.h"
 
 namespace onward {
@@ -33,7 +34,20 @@ struct Checked {
 };
 /// The first element that is not, or nothing.
 std::optional<double> find_not_finite(const Checked& checked);
-/// Throws an Error with the advice where there is one.
+/// A number that should be finite is not: which tensor has it.
+class NotFinite : public Error {
+ public:
+  NotFinite(const std::string& message, std::string name)
+      : Error(message), name_(std::move(name)) {}
+  ~NotFinite() override;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
+/// Throws NotFinite with the advice where there is one.
 void refuse_not_finite(const Checked& checked);
 
 }  // namespace onward

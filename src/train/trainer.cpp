@@ -17,6 +17,7 @@
 #include "runtime/finite.h"
 #include "runtime/parallel.h"
 #include "runtime/program.h"
+#include "train/not_finite.h"
 #include "train/step_parts.h"
 
 namespace onward {
@@ -138,6 +139,26 @@ void Trainer::step(std::span<const TensorMap> micro_batches, std::span<const siz
   if (micro_batches.empty()) throw Error("a step needs at least one batch");
   const Threads threads(threads_);
   const ConvMethodScope convolutions(options_.conv);
+  try {
+    compute_step(micro_batches, infos, on_outputs);
+  } catch (NotFinite& error) {
+    // With the state that it was refused from, which several infos have only before the first; and
+    // once, as the user may go on.
+    if (infos.size() == 1 && !was_explained_) {
+      was_explained_ = true;
+      const RefusedStep refused{.model = model_,
+                                .info = infos[0],
+                                .micro_batches = micro_batches,
+                                .state = state_,
+                                .random = {.seed = options_.seed, .step = steps_}};
+      if (const auto node = find_not_finite_node(refused, error.name())) error.add_context(*node);
+    }
+    throw;
+  }
+}
+
+void Trainer::compute_step(std::span<const TensorMap> micro_batches, std::span<const size_t> infos,
+                           const OnOutputs& on_outputs) {
   eval::RandomKey random{.seed = options_.seed, .step = steps_};
   StateUndo undo(state_);
   for (const size_t& info : infos) {

@@ -96,6 +96,8 @@ class Trainer {
  private:
   struct Step;
   Step& step_of(size_t info);
+  void compute_step(std::span<const TensorMap> micro_batches, std::span<const size_t> infos,
+                    const OnOutputs& on_outputs);
   Program& inference();
 
   Model model_;
@@ -105,6 +107,7 @@ class Trainer {
   uint64_t steps_ = 0;
   std::vector<std::unique_ptr<Step>> step_programs_;
   std::unique_ptr<Program> inference_;
+  bool was_explained_ = false;  // why a step was not finite
 };
 
 }  // namespace onward
