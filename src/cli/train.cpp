@@ -215,6 +215,7 @@ void run_train(const TrainArguments& options) {
           [&] {
             if (watch.keeps_best) save_result(options, trainer, best_file(options).string());
           },
+      .balanced = labels_to_balance(feeds, watch),
       .seconds = watch.seconds,
       .on_kept = [&](const LoopState& good) { rescue.keep(good); }};
 

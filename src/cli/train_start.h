@@ -12,7 +12,7 @@ namespace onward::cli {
 
 struct TrainArguments {
   std::string model, data, output, evaluation, checkpoint, conv = "fastest";
-  std::string early_stop, keep, time_limit, augment, metrics;
+  std::string early_stop, keep, time_limit, augment, metrics, balance;
   double split = 0;
   std::vector<std::string> feeds;
   DataArguments reading;

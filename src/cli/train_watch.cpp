@@ -18,6 +18,7 @@ constexpr const char* kSplit = "--val-split";
 constexpr const char* kEarlyStop = "--early-stop";
 constexpr const char* kKeep = "--keep";
 constexpr const char* kMetrics = "--metrics";
+constexpr const char* kBalance = "--balance";
 
 /// "90", "90s", "30m", "1h30m".
 double seconds_in(const std::string& text) {
@@ -113,6 +114,12 @@ void add_watch_options(Command& command, TrainArguments* options) {
   add_metrics(command, &options->metrics,
               "; those that are means over examples are shown of epochs of training too");
   command
+      .option("--balance", &options->balance,
+              "'sample' draws the examples of each class equally often in an epoch, which stays "
+              "as long as it is")
+      .choices({"none", "sample"})
+      .default_name("none");
+  command
       .option("--time-limit", &options->time_limit,
               "end with the step in which this time is over, such as 90s, 30m or 1h30m")
       .value_name("TIME");
@@ -131,6 +138,14 @@ std::map<std::string, std::string> watch_options(const TrainArguments& options,
     }
     texts[kSplit] = given;
   }
+  if (!options.balance.empty()) {
+    const std::string before = texts[kBalance].empty() ? "none" : texts[kBalance];
+    if (saved && before != options.balance) {
+      throw Error(fmt::format("the checkpoint was made with {0} {1}, not {2}: omit {0} to resume",
+                              kBalance, before, options.balance));
+    }
+    texts[kBalance] = options.balance;
+  }
   if (!options.metrics.empty()) texts[kMetrics] = options.metrics;
   if (!options.early_stop.empty()) texts[kEarlyStop] = options.early_stop;
   if (!options.keep.empty()) texts[kKeep] = options.keep;
@@ -147,6 +162,7 @@ Watch watch_of(const TrainArguments& options, const std::map<std::string, std::s
   if (const std::string text = text_of(kSplit); !text.empty()) watch.split = split_in(text);
   if (const std::string text = text_of(kEarlyStop); !text.empty()) read_early_stop(text, watch);
   watch.metrics = metrics_in(text_of(kMetrics));
+  watch.draws_balanced = text_of(kBalance) == "sample";
   const std::string keep = text_of(kKeep);
   watch.keeps_best = keep.starts_with("best");
   watch.keeps_last = keep != "best";
@@ -195,6 +211,34 @@ void require_best_file(const TrainArguments& options, const Watch& watch, const 
                     loop.best->epoch, file.string()),
         ErrorCode::file);
   }
+}
+
+std::vector<int64_t> labels_to_balance(const Feeds& feeds, const Watch& watch) {
+  constexpr int64_t kUnbalanced = 5;
+  if (!watch.draws_balanced) {
+    auto classes = feeds.class_counts();
+    std::erase_if(classes, [](const auto& each) { return each.second == 0; });
+    if (classes.empty()) return {};
+    using Class = std::pair<std::string, int64_t>;
+    const auto [least, most] = std::ranges::minmax_element(classes, {}, &Class::second);
+    if (most->second > kUnbalanced * least->second) {
+      fmt::print(stderr,
+                 "hint: classes are unbalanced, {} examples of '{}' and {} of '{}': --balance "
+                 "sample draws each class equally often\n",
+                 most->second, most->first, least->second, least->first);
+    }
+    return {};
+  }
+  const Tensor* array = feeds.labels();
+  if (!array) {
+    throw Error(
+        "--balance sample needs classes: the data has no array of one integer label for "
+        "each example");
+  }
+  std::vector<int64_t> labels;
+  for (int64_t row = 0; row < feeds.size(); ++row)
+    labels.push_back(array->integer(feeds.place(row)));
+  return labels;
 }
 
 std::vector<int64_t> hold_out(Feeds& feeds, const Watch& watch, uint64_t seed) {

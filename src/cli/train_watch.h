@@ -10,11 +10,12 @@
 
 namespace onward::cli {
 
-/// What --metrics, --val-split, --early-stop, --keep and --time-limit ask for.
+/// What --metrics, --val-split, --early-stop, --keep, --balance and --time-limit ask for.
 struct Watch {
   std::optional<double> split;
   std::string metric;                // empty where epochs need not be compared
   std::vector<std::string> metrics;  // asked for; empty for the default
+  bool draws_balanced = false;       // classes equally often
   std::optional<uint64_t> patience;
   bool keeps_best = false, keeps_last = true;
   double seconds = 0;
@@ -38,6 +39,10 @@ std::filesystem::path best_file(const TrainArguments& options);
 
 /// Throws Error where the best model of before is gone, or none could be written.
 void require_best_file(const TrainArguments& options, const Watch& watch, const LoopState& loop);
+
+/// The label of each example to train on, where --balance needs them. Throws Error where there are
+/// none. Without it, says so where classes are far from equally frequent.
+std::vector<int64_t> labels_to_balance(const Feeds& feeds, const Watch& watch);
 
 /// Takes the examples to hold out from those that are trained on, and gives them.
 std::vector<int64_t> hold_out(Feeds& feeds, const Watch& watch, uint64_t seed);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "data/balance.h"
 #include "data/image_reader.h"
 #include "onward/error.h"
 #include "train/interrupt.h"
@@ -100,7 +101,9 @@ class Loop {
   std::vector<std::span<const int64_t>> next_rows() {
     int64_t position = state_.position;
     if (order_epoch_ != state_.epoch) {
-      order_ = shuffled_order(feeds_.size(), state_.seed, state_.epoch);
+      order_ = options_.balanced.empty()
+                   ? shuffled_order(feeds_.size(), state_.seed, state_.epoch)
+                   : balanced_order(options_.balanced, state_.seed, state_.epoch);
       order_epoch_ = state_.epoch;
       feeds_.expect(std::span(order_).subspan(static_cast<size_t>(position)),
                     {.examples = 2 * std::min(examples_a_step(state_), feeds_.size()),

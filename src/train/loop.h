@@ -22,6 +22,8 @@ struct LoopOptions {
   std::optional<uint64_t> patience;
   /// Is called after an epoch that is better than all before, with a state that is good.
   std::function<void()> on_best = [] {};
+  /// The label of each example, where an epoch is to draw each class equally often; else empty.
+  std::vector<int64_t> balanced = {};
   /// Ends the training after the step in which it is over, counted from the call; 0 for none.
   double seconds = 0;
   /// Is told when the trainer's model has got a state that is known to be good, and whose it is.

@@ -158,6 +158,7 @@ def test_early_stop_and_best_by_a_metric(tmp_path):
     (["--metrics", "top-10"], "'top-10' of 10 classes is always 1"),
     (["--val-split", 0.2, "--early-stop", "r2:2"], "'r2' does not fit a model that scores classes of examples"),
     (["--val-split", 0.2, "--early-stop", "acuracy:2"], "unknown metric 'acuracy': did you mean 'accuracy'?"),
+    (["--balance", "all"], "--balance"),
 ])
 def test_refusals(tmp_path, options, message):
     result = onward("train", example(tmp_path, "logistic"), "--data", digits(tmp_path), *options, "--json",
@@ -172,3 +173,37 @@ def test_refusals_of_other_models(tmp_path):
     assert "'f1' does not fit a model that predicts numbers; these do: mse, mae, r2" in refused.stderr
     refused = onward("eval", linear(tmp_path, "hinge"), "--data", tmp_path / "two.npz", "--metrics", "f1")
     assert "'f1' has nothing to compare" in refused.stderr
+
+
+def test_balance(tmp_path):
+    """Each class equally often, the same in parts; and a hint where they are not."""
+    x, _ = two_kinds(tmp_path, 80, 0.1)
+    data = tmp_path / "two.npz"
+    rows = "".join(",".join(map(str, [*row, "rare" if y else "common"])) + "\n" for row, y in zip(x, np.load(data)["y"]))
+    (tmp_path / "t.csv").write_text("a,b,c,d,label\n" + rows)
+    (tmp_path / "linear.onnxtxt").write_text(
+        LINEAR.format(outputs=2, zeros=", ".join("0" * 8), body="y = MatMul(x, w)"))
+    done("prepare", tmp_path / "linear.onnxtxt", "--loss", "softmax_cross_entropy", "--optimizer", "sgd", "--lr", 0.1,
+         "-o", tmp_path / "m.onnx")
+    train = ["train", tmp_path / "m.onnx", "--data", tmp_path / "t.csv", "--feed", "x=features", "--json"]
+    plain = done(*train, "-o", tmp_path / "p.onnx")
+    assert "hint: classes are unbalanced, " in plain.stderr and "of 'rare': --balance sample" in plain.stderr
+    whole = done(*train, "--epochs", 3, "--balance", "sample", "-o", tmp_path / "a.onnx")
+    assert "hint" not in whole.stderr
+    assert [e["steps_per_epoch"] for e in events(whole.stdout, "begin")] == [3]
+    # Zero weights predict the first class: of the first step half of the examples.
+    one = done(*train, "--steps", 1, "--batch-size", 80, "--balance", "sample", "-o", tmp_path / "c.onnx")
+    assert events(one.stdout, "step")[0]["accuracy"] == 0.5
+    kept = ["--checkpoint", tmp_path / "kept", "-o", tmp_path / "b.onnx"]
+    done(*train, "--steps", 4, "--balance", "sample", *kept)
+    refused = onward(*train, "--epochs", 3, *kept, "--resume", "--balance", "none")
+    assert "made with --balance sample, not none: omit --balance" in refused.stderr
+    done(*train, "--epochs", 3, *kept, "--resume")
+    assert equal_bits(tmp_path / "a.onnx", tmp_path / "b.onnx")
+
+
+def test_balance_needs_classes(tmp_path):
+    np.savez(tmp_path / "d.npz", x=np.ones((8, 4), np.float32), label=np.ones((8, 1), np.float32))
+    refused = onward("train", linear(tmp_path, "mse"), "--data", tmp_path / "d.npz", "--balance", "sample",
+                     "-o", tmp_path / "t.onnx")
+    assert refused.returncode == 1 and "--balance sample needs classes" in refused.stderr
