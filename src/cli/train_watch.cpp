@@ -91,6 +91,38 @@ void note_single_examples(const Feeds& feeds, const std::vector<int64_t>& labels
              single == 1 ? "is" : "are", listed, single > kMost ? " and others" : "");
 }
 
+using Texts = std::map<std::string, std::string>;
+
+std::string text_of(const Texts& texts, const char* option) {
+  const auto found = texts.find(option);
+  return found == texts.end() ? std::string() : found->second;
+}
+
+/// By which epochs are compared; empty where they are not.
+std::string watched_metric(const Texts& texts) {
+  const std::string stop = text_of(texts, kEarlyStop);
+  if (!stop.empty()) return stop.substr(0, stop.rfind(':'));
+  return text_of(texts, kKeep).starts_with("best") ? "loss" : "";
+}
+
+/// What was added up or compared already can't be of another metric.
+void require_same_metrics(const Texts& texts, const LoopState& saved) {
+  const std::string metrics = text_of(texts, kMetrics), before = text_of(saved.options, kMetrics);
+  if (metrics != before && saved.position > 0) {
+    throw Error(
+        fmt::format("the checkpoint is inside of an epoch, of which {} was added up: omit {} to "
+                    "resume, or resume from the end of an epoch",
+                    before.empty() ? "accuracy" : "'" + before + "'", kMetrics));
+  }
+  const std::string now = watched_metric(texts), then = watched_metric(saved.options);
+  if (saved.best && !now.empty() && now != then) {
+    throw Error(
+        fmt::format("the checkpoint compared epochs by '{}', not by '{}': give {} {}:PATIENCE "
+                    "or omit it to resume",
+                    then, now, kEarlyStop, then));
+  }
+}
+
 }  // namespace
 
 void add_watch_options(Command& command, TrainArguments* options) {
@@ -150,20 +182,18 @@ std::map<std::string, std::string> watch_options(const TrainArguments& options,
   if (!options.early_stop.empty()) texts[kEarlyStop] = options.early_stop;
   if (!options.keep.empty()) texts[kKeep] = options.keep;
   std::erase_if(texts, [](const auto& each) { return each.second.empty(); });
+  if (saved) require_same_metrics(texts, *saved);
   return texts;
 }
 
 Watch watch_of(const TrainArguments& options, const std::map<std::string, std::string>& texts) {
-  const auto text_of = [&](const char* option) {
-    const auto found = texts.find(option);
-    return found == texts.end() ? std::string() : found->second;
-  };
   Watch watch;
-  if (const std::string text = text_of(kSplit); !text.empty()) watch.split = split_in(text);
-  if (const std::string text = text_of(kEarlyStop); !text.empty()) read_early_stop(text, watch);
-  watch.metrics = metrics_in(text_of(kMetrics));
-  watch.draws_balanced = text_of(kBalance) == "sample";
-  const std::string keep = text_of(kKeep);
+  if (const std::string text = text_of(texts, kSplit); !text.empty()) watch.split = split_in(text);
+  if (const std::string text = text_of(texts, kEarlyStop); !text.empty())
+    read_early_stop(text, watch);
+  watch.metrics = metrics_in(text_of(texts, kMetrics));
+  watch.draws_balanced = text_of(texts, kBalance) == "sample";
+  const std::string keep = text_of(texts, kKeep);
   watch.keeps_best = keep.starts_with("best");
   watch.keeps_last = keep != "best";
   if (watch.keeps_best && watch.metric.empty()) watch.metric = "loss";

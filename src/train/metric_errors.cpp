@@ -29,8 +29,8 @@ void add_absolute_error(const Compared& batch, int64_t /*k*/, Mean& mean) {
   add_errors(batch, mean, [](double error) { return std::fabs(error); });
 }
 
-// The spread of labels by Welford's update, of what they are beyond the first: so it is 0 for labels
-// that are all the same, and labels far from 0 lose no digits.
+// The spread of labels by Welford's update, of what they are beyond the first: so it is 0 for
+// labels that are all the same, and labels far from 0 lose no digits.
 void gather_spread(const Compared& batch, Tally& tally) {
   const auto& dims = batch.labels.dims();
   const auto outputs =

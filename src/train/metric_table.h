@@ -82,7 +82,7 @@ struct Tally {
   struct Output {
     double first = 0, mean = 0;  // of labels, whose mean is both together
     double squares = 0;          // sum of (label - mean)^2
-    Sum error = {};                // sum of (label - prediction)^2
+    Sum error = {};              // sum of (label - prediction)^2
   };
   std::vector<Output> outputs = {};
   int64_t examples = 0;

@@ -144,7 +144,12 @@ def test_early_stop_and_best_by_a_metric(tmp_path):
     assert best["epoch"] == int(np.argmax(values)) + 1
     kept = ["--checkpoint", tmp_path / "kept", "-o", tmp_path / "b.onnx"]
     done(*train, "--steps", 12, *watched, *kept)
-    resumed = done("train", tmp_path / "logistic.onnx", "--data", data, "--epochs", 8, *kept, "--resume", "--json")
+    resume = ["train", tmp_path / "logistic.onnx", "--data", data, "--epochs", 8, *kept, "--resume", "--json"]
+    refused = onward(*resume, "--metrics", "accuracy")  # half an epoch of it would be told as a whole one
+    assert refused.returncode == 1 and "inside of an epoch, of which 'top-3' was added up" in refused.stderr
+    refused = onward(*resume, "--early-stop", "loss:2")
+    assert refused.returncode == 1 and "compared epochs by 'f1-macro', not by 'loss'" in refused.stderr
+    resumed = done(*resume, "--early-stop", "f1-macro:2")
     assert equal_bits(tmp_path / "a.onnx", tmp_path / "b.onnx")
     assert events(resumed.stdout, "epoch") == events(whole.stdout, "epoch")[1:]  # totals of the epoch go on too
 
