@@ -105,6 +105,20 @@ std::string watched_metric(const Texts& texts) {
   return text_of(texts, kKeep).starts_with("best") ? "loss" : "";
 }
 
+/// One label for each example: integers, or floats that are 0 and 1; null where there is none.
+const Tensor* class_labels(const Feeds& feeds) {
+  if (const Tensor* labels = feeds.labels()) return labels;
+  const auto& arrays = feeds.data().arrays();
+  const auto found = arrays.find(kLabelArray);
+  if (found == arrays.end() || !is_float(found->second.dtype())) return nullptr;
+  const Tensor& labels = found->second;
+  if (labels.size() != feeds.data().size()) return nullptr;
+  for (int64_t i = 0; i < labels.size(); ++i) {
+    if (labels.number(i) != 0 && labels.number(i) != 1) return nullptr;
+  }
+  return &labels;
+}
+
 /// What was added up or compared already can't be of another metric.
 void require_same_metrics(const Texts& texts, const LoopState& saved) {
   const std::string metrics = text_of(texts, kMetrics), before = text_of(saved.options, kMetrics);
@@ -259,15 +273,16 @@ std::vector<int64_t> labels_to_balance(const Feeds& feeds, const Watch& watch) {
     }
     return {};
   }
-  const Tensor* array = feeds.labels();
+  const Tensor* array = class_labels(feeds);
   if (!array) {
     throw Error(
-        "--balance sample needs classes: the data has no array of one integer label for "
-        "each example");
+        "--balance sample needs classes: the data has no array of one label for each example, an "
+        "integer or 0.0 and 1.0");
   }
   std::vector<int64_t> labels;
-  for (int64_t row = 0; row < feeds.size(); ++row)
-    labels.push_back(array->integer(feeds.place(row)));
+  for (int64_t row = 0; row < feeds.size(); ++row) {
+    labels.push_back(static_cast<int64_t>(array->number(feeds.place(row))));
+  }
   return labels;
 }
 

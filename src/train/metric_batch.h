@@ -34,13 +34,19 @@ struct ClassScores {
     for (int64_t c = 0; c < count; ++c) found |= std::isnan((*this)[c]);
     return found;
   }
-  /// The first of the largest.
+  /// The first of the largest, of numbers; -1 where one is NaN.
   int64_t best() const {
     int64_t best = 0;
+    T most = first[0];
+    bool is_nan = std::isnan(most);
     for (int64_t c = 1; c < count; ++c) {
-      if ((*this)[c] > (*this)[best]) best = c;
+      const T score = (*this)[c];
+      is_nan |= std::isnan(score);
+      if (!(score > most)) continue;
+      best = c;
+      most = score;
     }
-    return best;
+    return is_nan ? -1 : best;
   }
 };
 

@@ -77,8 +77,9 @@ void add_accuracy(const Compared& batch, int64_t /*k*/, Mean& mean) {
                  mean.why_not);
   } else {
     for_each_label(batch, [&](int64_t label, const auto& scores) {
-      if (scores.any_nan()) note_why_not(WhyNot::not_finite, mean.why_not);
-      right += scores.best() == label;
+      const int64_t best = scores.best();
+      if (best < 0) note_why_not(WhyNot::not_finite, mean.why_not);
+      right += best == label;
       ++all;
     });
   }
@@ -119,8 +120,9 @@ void gather_confusion(const Compared& batch, Tally& tally) {
   }
   for_each_label(batch, [&](int64_t label, const auto& scores) {
     require_class(label, scores.count);
-    if (scores.any_nan()) return note_why_not(WhyNot::not_finite, tally.why_not);
-    count_pair(tally.confusion, scores.count, label, scores.best());
+    const int64_t best = scores.best();
+    if (best < 0) return note_why_not(WhyNot::not_finite, tally.why_not);
+    count_pair(tally.confusion, scores.count, label, best);
   });
 }
 

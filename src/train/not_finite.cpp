@@ -242,7 +242,9 @@ std::string explanation(const Node& node, const Walk& walk, const RefusedStep& r
     const Seen& seen = walk.of(read);
     if (!seen.is_float) continue;
     reads_large |= seen.magnitude() >= kLarge;
-    if (inputs.size() < kMostInputs) inputs.push_back(range_text(*read, seen));
+    std::string text = range_text(*read, seen);
+    const bool is_new = std::ranges::find(inputs, text) == inputs.end();
+    if (is_new && inputs.size() < kMostInputs) inputs.push_back(std::move(text));
   }
   const bool nan = std::ranges::any_of(
       node.outputs(), [&](const auto& output) { return output && walk.of(output.get()).nan; });

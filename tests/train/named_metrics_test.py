@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from program import digits, done, equal_bits, events, example, onward
+from program import digits, done, equal_bits, events, example, onward, state
 
 LINEAR = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -208,7 +208,13 @@ def test_balance(tmp_path):
 
 
 def test_balance_needs_classes(tmp_path):
-    np.savez(tmp_path / "d.npz", x=np.ones((8, 4), np.float32), label=np.ones((8, 1), np.float32))
+    x = np.ones((8, 4), np.float32)
+    np.savez(tmp_path / "d.npz", x=x, label=np.arange(8, dtype=np.float32)[:, None] / 2)
     refused = onward("train", linear(tmp_path, "mse"), "--data", tmp_path / "d.npz", "--balance", "sample",
                      "-o", tmp_path / "t.onnx")
     assert refused.returncode == 1 and "--balance sample needs classes" in refused.stderr
+    label = np.array([1, 0, 0, 0, 0, 0, 0, 0], np.float32)[:, None]  # as binary losses take them
+    np.savez(tmp_path / "d.npz", x=x * label, label=label)
+    model = linear(tmp_path, "bce_with_logits", lr=1)
+    done("train", model, "--data", tmp_path / "d.npz", "--balance", "sample", "-o", tmp_path / "t.onnx")
+    assert np.all(state(tmp_path / "t.onnx")["w"] == 0.25)  # the mean of x (label - 1/2), half of x being 1
