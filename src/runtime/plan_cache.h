@@ -36,6 +36,11 @@ class PlanCache {
   /// `step` is what plans are made of: they share its constants.
   BoundPlan& add(const std::string& key, std::unique_ptr<Plan> plan, const Graph& step);
 
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (const Entry& entry : entries_) visit(entry.bound);
+  }
+
   size_t size() const { return entries_.size(); }
   size_t bytes() const { return bytes_; }
 

@@ -3,6 +3,7 @@
 #include "eval/interpreter.h"
 #include "runtime/plan_cache.h"
 #include "runtime/planned_subgraphs.h"
+#include "runtime/time_spent.h"
 
 namespace onward {
 
@@ -63,6 +64,8 @@ class Program {
   std::string explain() const;
   /// The time that all runs took so far, and what of it passed in reference kernels.
   const TimeSpent& times() const { return *times_; }
+  /// The same by operators and kernels, of the plans that are kept; the longest comes first.
+  std::vector<KernelTime> kernel_times() const;
 
   const PlanCache& plans() const { return plans_; }
 

@@ -243,6 +243,14 @@ std::string Trainer::explain() const {
   return text;
 }
 
+std::vector<KernelTime> Trainer::kernel_times() const {
+  std::vector<KernelTime> times;
+  for (const auto& step : step_programs_) {
+    if (step) add_times(times, step->program.kernel_times());
+  }
+  return times;
+}
+
 const StepMetrics& Trainer::metrics(size_t info) { return step_of(info).metrics; }
 
 const Model& Trainer::model() {

@@ -10,6 +10,7 @@
 #include "eval/runtime_value.h"
 #include "runtime/conv_method.h"
 #include "runtime/state.h"
+#include "runtime/time_spent.h"
 #include "train/metrics.h"
 
 namespace onward {
@@ -80,6 +81,8 @@ class Trainer {
 
   /// What the steps of the infos do, kernel by kernel, once one was run.
   std::string explain() const;
+  /// The time that steps took, by operators and kernels; the longest comes first.
+  std::vector<KernelTime> kernel_times() const;
 
   /// The model with the state that it has now.
   const Model& model();
