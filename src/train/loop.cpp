@@ -42,7 +42,8 @@ class Loop {
                    .steps_per_epoch = steps_per_epoch(feeds_.size(), state_),
                    .epochs = options_.epochs,
                    .steps = options_.steps,
-                   .first_step = state_.step});
+                   .first_step = state_.step,
+                   .first_epoch = state_.epoch});
     while (!is_finished()) {
       if (const auto reason = early_end()) {
         report_.stopped(moment(), *reason);

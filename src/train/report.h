@@ -20,6 +20,7 @@ struct Job {
   uint64_t epochs = 0;           // to be done in all, or
   uint64_t steps = 0;            // to be done in all: whichever ends first
   uint64_t first_step = 0;       // done already, where it goes on from a checkpoint
+  uint64_t first_epoch = 0;      // of those before, how many are complete
 };
 
 /// Where a training is.
@@ -48,12 +49,34 @@ class Report {
   /// Why it ends before its last epoch, though nothing is wrong.
   virtual void stopped(const Moment& moment, const std::string& reason) = 0;
   virtual void done(const Moment& moment, const std::filesystem::path& file) = 0;
+  /// An error ends it, whose message the program prints.
+  virtual void failed(const Moment& /*moment*/, const std::string& /*message*/) {}
 };
 
 /// Lines for people on standard output, and a progress bar on the terminal, where there is one.
 std::unique_ptr<Report> text_report();
 /// One JSON object a line on standard output.
 std::unique_ptr<Report> json_report();
+/// Tells all of them, in that order.
+std::unique_ptr<Report> many_reports(std::vector<std::unique_ptr<Report>> reports);
+
+/// A folder for the numbers of a training.
+struct LogFolder {
+  std::filesystem::path path;
+  /// Goes on with the log that is there, after this step and this many complete epochs; without,
+  /// one that is there is refused.
+  bool resumes = false;
+  uint64_t step = 0, epoch = 0;
+};
+/// Files that TensorBoard reads, and steps.csv and epochs.csv with the same numbers. Throws Error
+/// where the folder is another training's or can't be written in. Once the training runs, what
+/// can't be written ends the log with a warning, and not the training.
+std::unique_ptr<Report> log_report(const LogFolder& folder);
+
+/// The numbers of a summary with their names: `loss` where there is one, else `loss/NAME`,
+/// `accuracy`, and the metrics.
+using NamedValues = std::vector<std::pair<std::string, double>>;
+NamedValues named_values(const Summary& summary);
 
 /// {"loss": 0.1, "losses": {"loss": 0.1}, "accuracy": 0.98, "metrics": {"f1": 0.97, "auc": null},
 /// "missing": {"auc": "no examples have label 1"}, "confusion": [[8, 0], [1, 7]]}; "loss" only
