@@ -173,7 +173,7 @@ void Evaluator::require_fit(const EvaluateOptions& options) const {
 }
 
 Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
-                       const std::function<void(int64_t)>& on_batch) {
+                       const std::function<void(int64_t)>& on_batch, const OnScores& on_scores) {
   MetricTotals totals;
   std::vector<EvaluationTally> tallies(parts_.size());
   std::vector<int64_t> rows(static_cast<size_t>(feeds.size()));
@@ -189,6 +189,16 @@ Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
           part.program->run(inputs, state, {.micro_batch = static_cast<uint64_t>(first)});
       totals.add(part.metrics, outputs, inputs, static_cast<int64_t>(rows.size()), part.info);
       tallies[i].add(part.metrics, outputs, inputs);
+      const auto scores = outputs.find(part.metrics.scores);
+      const Task task = part.metrics.how.task;
+      const bool has_classes = task == Task::classes || task == Task::binary;
+      if (!on_scores || !has_classes || scores == outputs.end()) continue;
+      const auto labels = outputs.find(part.metrics.labels);
+      on_scores({.rows = rows,
+                 .compared = {.how = part.metrics.how,
+                              .scores = scores->second,
+                              .labels = labels != outputs.end() ? labels->second
+                                                                : inputs.at(part.metrics.labels)}});
     }
     if (on_batch) on_batch(first + static_cast<int64_t>(rows.size()));
   }
@@ -215,9 +225,10 @@ Summary evaluate(const Model& model, std::span<const size_t> infos, Dataset data
         "the model has a fixed batch size of {1}, which does not divide the {0} examples",
         feeds.size(), batch));
   }
-  return evaluator.run(feeds, batch, state, [&](int64_t done) {
+  const auto on_batch = [&](int64_t done) {
     if (options.on_batch) options.on_batch(done, feeds.size());
-  });
+  };
+  return evaluator.run(feeds, batch, state, on_batch, options.on_scores);
 }
 
 }  // namespace onward

@@ -11,6 +11,13 @@ namespace onward {
 
 inline constexpr int64_t kEvaluationBatch = 32;
 
+/// Scores of classes and their labels, of these rows of the data.
+struct ScoredBatch {
+  std::span<const int64_t> rows;
+  Compared compared;
+};
+using OnScores = std::function<void(const ScoredBatch&)>;
+
 struct EvaluateOptions {
   /// Without it kEvaluationBatch, or the only one that the model takes.
   std::optional<int64_t> batch_size = std::nullopt;
@@ -23,6 +30,8 @@ struct EvaluateOptions {
   std::function<void(Feeds&)> on_feeds = {};
   /// Is called with the number of examples that are done, and that of all.
   std::function<void(int64_t done, int64_t all)> on_batch = {};
+  /// Is called with each batch that has scores of classes.
+  OnScores on_scores = {};
 };
 
 /// Computes losses and metrics on a dataset with the model as it is in inference: Dropout and
@@ -40,7 +49,8 @@ class Evaluator {
   const std::vector<InputSlot>& inputs() const { return inputs_; }
 
   Summary run(const Feeds& feeds, int64_t batch, State& state,
-              const std::function<void(int64_t done)>& on_batch = {});
+              const std::function<void(int64_t done)>& on_batch = {},
+              const OnScores& on_scores = {});
 
  private:
   struct Part {
