@@ -232,6 +232,27 @@ void Command::former_name(const std::string& before, const std::string& now) {
 
 void Command::footer(const std::string& text) { app_->footer(text); }
 
+std::vector<OptionValue> Command::settings() const {
+  std::vector<OptionValue> settings;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option == app_->get_help_ptr()) continue;
+    const bool is_flag = option->get_items_expected_max() == 0;
+    const auto& names = option->get_lnames();
+    OptionValue setting{.name = names.empty() ? option->get_name() : "--" + names[0],
+                        .values = {},
+                        .given = option->count() > 0};
+    if (is_flag) {
+      setting.values = {setting.given ? "yes" : "no"};
+    } else if (setting.given) {
+      setting.values = option->results();
+    } else if (!option->get_default_str().empty()) {
+      setting.values = {option->get_default_str()};
+    }
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
 void Command::run(std::function<void()> action) { app_->callback(std::move(action)); }
 
 CommandLine::CommandLine(const std::string& name, const std::string& description,

@@ -43,6 +43,13 @@ class Argument {
 /// Former spellings, each with the one that replaced it.
 using Spellings = std::map<std::string, std::string>;
 
+/// An option of a command as it was given, or else its default.
+struct OptionValue {
+  std::string name;
+  std::vector<std::string> values;
+  bool given = false;
+};
+
 /// One command, such as `onward check`. What a pointer points to at first is the default; the
 /// command must keep it alive, best in what its `run` function holds. An empty text is refused: it
 /// would mean the same as an option that is not given. So is a number that its type can't hold.
@@ -67,6 +74,8 @@ class Command {
   void former_name(const std::string& before, const std::string& now);
   /// What the help ends with: an example.
   void footer(const std::string& text);
+  /// All options and positional arguments; known while the command runs.
+  std::vector<OptionValue> settings() const;
   /// What the command does, once all of its arguments are read.
   void run(std::function<void()> action);
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/train_augment.h"
+#include "cli/train_report.h"
 #include "cli/train_rescue.h"
 #include "cli/train_skip.h"
 #include "cli/train_watch.h"
@@ -40,6 +41,8 @@ std::string resume_command(const TrainArguments& options) {
   add("--checkpoint", options.checkpoint);
   add_number("--checkpoint-every", options.checkpoint_every);
   add_number("--threads", options.threads);
+  add("--log", options.log);
+  add("--report", options.report);
   if (options.conv_argument->given()) add("--conv", options.conv);
   if (options.inference) words.emplace_back("--inference");
   if (options.json) words.emplace_back("--json");
@@ -101,7 +104,7 @@ std::shared_ptr<Feeds> feeds_of_evaluation(Dataset data, const Evaluator& evalua
 std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& trainer,
                                        const LoopState& loop, const EvaluateOptions& how,
                                        const Dataset& trained, std::vector<int64_t> held_out,
-                                       Report& report) {
+                                       Report& report, const std::shared_ptr<Seen>& seen) {
   if (options.evaluation.empty() && held_out.empty()) return {};
   DataOptions as_trained = trained.options();
   as_trained.masks.clear();  // they are those of the training's images
@@ -123,9 +126,16 @@ std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& t
                     feeds->size(), options.evaluation.empty() ? "--val-split" : options.evaluation,
                     loop.batch));
   }
-  return [evaluator, feeds, &trainer, &report, batch = loop.batch] {
-    return evaluator->run(*feeds, batch, trainer.state(),
-                          [&](int64_t done) { report.evaluating(done, feeds->size()); });
+  OnScores on_scores;
+  if (!options.report.empty()) {
+    seen->feeds = feeds;
+    on_scores = [seen](const ScoredBatch& batch) { seen->wrong.add(batch); };
+  }
+  return [evaluator, feeds, &trainer, &report, batch = loop.batch, seen, on_scores] {
+    seen->wrong.clear();
+    return evaluator->run(
+        *feeds, batch, trainer.state(),
+        [&](int64_t done) { report.evaluating(done, feeds->size()); }, on_scores);
   };
 }
 
@@ -137,6 +147,7 @@ void copy_whole(const std::filesystem::path& from, const std::filesystem::path& 
 
 void run_train(const TrainArguments& options) {
   require_writable(options.output);
+  require_report_file(options.report, options.output);
   CheckpointFolder checkpoints(options.checkpoint_folder());
   const bool keeps_checkpoints = !options.checkpoint.empty();
   if (keeps_checkpoints || checkpoints.exists()) checkpoints.open();
@@ -198,7 +209,12 @@ void run_train(const TrainArguments& options) {
   }
   loop.conv = conv;
   if (options.initialize) trainer.initialize();
-  const auto report = options.json ? json_report() : text_report();
+  const auto seen = std::make_shared<Seen>();
+  const auto report = reports_of({.options = options,
+                                  .trainer = trainer,
+                                  .model = trainer.model(),
+                                  .loop = loop,
+                                  .seen = seen});
   Rescue rescue(options, trainer, loop, checkpoints);
   rescue.stamp = stamp;
   const LoopOptions loop_options{
@@ -208,7 +224,7 @@ void run_train(const TrainArguments& options) {
       .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
       .evaluate = evaluation_of(options, trainer, loop,
                                 {.names = names, .metrics = watch.metrics, .watched = watch.metric},
-                                feeds.data(), std::move(held_out), *report),
+                                feeds.data(), std::move(held_out), *report, seen),
       .watched = watch.metric,
       .patience = watch.patience,
       .on_best =
@@ -220,26 +236,31 @@ void run_train(const TrainArguments& options) {
       .on_kept = [&](const LoopState& good) { rescue.keep(good); }};
 
   const Interrupt interrupt;
+  const auto moment = [&] { return Moment{.epoch = loop.epoch + 1, .step = loop.step}; };
+  const auto tell_of = [&](const Error& error) { report->failed(moment(), error.what()); };
   Ending ending{};
   try {
     ending = train(trainer, feeds, loop, loop_options, *report);
   } catch (Error& error) {
     error.add_context(rescue.run());
+    tell_of(error);
     throw;
   } catch (...) {
     fmt::print(stderr, "{}\n", rescue.run());
+    report->failed(moment(), "the program ran out of memory, or has a mistake");
     throw;
   }
-  const Moment moment{.epoch = loop.epoch + 1, .step = loop.step};
   if (ending == Ending::interrupted) {
     try {
       stamp();
       checkpoints.open();
       checkpoints.save(trainer, loop);
     } catch (Error& error) {
-      throw error.add_context(rescue.run());
+      error.add_context(rescue.run());
+      tell_of(error);
+      throw;
     }
-    report->interrupted(moment, resume_command(options));
+    report->interrupted(moment(), resume_command(options));
     throw Exit{kInterrupted};
   }
   const bool best_alone = !watch.keeps_last && loop.best;
@@ -250,7 +271,9 @@ void run_train(const TrainArguments& options) {
       save_result(options, trainer, options.output);
     }
   } catch (Error& error) {
-    throw error.add_context(rescue.run(Rescue::Failed::output));
+    error.add_context(rescue.run(Rescue::Failed::output));
+    tell_of(error);
+    throw;
   }
   if (!keeps_checkpoints) {
     checkpoints.remove();
@@ -261,7 +284,7 @@ void run_train(const TrainArguments& options) {
     report->best({.epoch = loop.best->epoch, .step = loop.best->step},
                  best_alone ? std::filesystem::path(options.output) : best_file(options));
   }
-  report->done(moment, options.output);
+  report->done(moment(), options.output);
   warn_of_skipped(skipped);
   if (options.explain) fmt::print(stderr, "{}", trainer.explain());
 }
@@ -312,6 +335,7 @@ void add_train(CommandLine& line) {
                   "random seed for shuffling and for random operators such as Dropout")
           .at_least(0);
   add_watch_options(command, options.get());
+  add_report_options(command, options.get());
   add_threads(command, &options->threads);
   options->conv_argument =
       command
@@ -332,6 +356,7 @@ void add_train(CommandLine& line) {
       "once.\n"
       "Example: onward train model.onnx --data train.npz --eval test.npz --epochs 3 -o "
       "trained.onnx");
+  options->command = command;
   command.run([options] { run_train(*options); });
 }
 

@@ -13,6 +13,7 @@ namespace onward::cli {
 struct TrainArguments {
   std::string model, data, output, evaluation, checkpoint, conv = "fastest";
   std::string early_stop, keep, time_limit, augment, metrics, balance;
+  std::string log, report;
   double split = 0;
   std::vector<std::string> feeds;
   DataArguments reading;
@@ -24,6 +25,7 @@ struct TrainArguments {
   // Whether the user gave them makes a difference.
   std::optional<Argument> epochs_argument, batch_argument, accumulate_argument, seed_argument,
       info_argument, split_argument, conv_argument;
+  std::optional<Command> command;  // which they are the options of
 
   /// `--epochs` has a default, which does not count where `--steps` is given.
   bool counts_epochs() const { return epochs_argument->given() || steps == 0; }
