@@ -178,7 +178,10 @@
       this.at = step;
       this.cursor.replaceChildren();
       this.reading.replaceChildren();
-      if (step === null || !this.shown.length) return;
+      if (step === null || !this.shown.length) {
+        this.reading.append("Point at the chart to read its values.");
+        return;
+      }
       const near = this.shown.map((each) => ({ each, i: nearest(each.x, step) }));
       const at = near.map(({ each, i }) => each.x[i]).reduce((a, b) => Math.abs(b - step) < Math.abs(a - step) ? b : a);
       const x = this.left(at).toFixed(1);

@@ -115,7 +115,8 @@ def test_curves_can_be_hidden(page):
 def test_values_under_the_pointer(page):
     data = page.run("return JSON.parse(document.getElementById('report-data').textContent).charts[0].series")
     reading = "return document.querySelector('#chart-0 .reading').textContent"
-    assert page.run(reading) == ""
+    hint = page.run(reading)
+    assert hint.startswith("Point at the chart")
     width = page.run("return document.querySelector('#chart-0 svg').clientWidth")
     for part in (0.2, 0.5, 0.9):
         page.move("#chart-0 svg", part)
@@ -127,7 +128,7 @@ def test_values_under_the_pointer(page):
         value = float(re.search(r"each step ([\d.e-]+)", text)[1])
         assert value == pytest.approx(data[0]["y"][data[0]["x"].index(step)], rel=1e-3)
     page.move("h1")
-    assert page.run(reading) == ""
+    assert page.run(reading) == hint
     page.run("document.querySelector('#chart-0 svg').focus()")
     keys = [{"type": kind, "value": "\ue014"} for _ in range(3) for kind in ("keyDown", "keyUp")]  # arrow right
     page.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": keys}]})
