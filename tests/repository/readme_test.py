@@ -62,7 +62,8 @@ def run(command, folder):
 def test_readme_is_true(tmp_path):
     steps = transcript((ROOT / "README.md").read_text())
     assert steps, "README.md has no transcript"
-    for file in [*(ROOT / "examples").glob("*.npz"), *(ROOT / "examples/python").glob("*.py")]:
+    for file in [*(ROOT / "examples").glob("*.npz"), *(ROOT / "examples").glob("*.py"),
+                 *(ROOT / "examples/python").glob("*.py")]:
         shutil.copy(file, tmp_path)
     for command, expected in steps:
         actual = run(command, tmp_path)
