@@ -1,8 +1,6 @@
 #pragma once
 
-#include <span>
-
-#include "ir/model.h"
+#include "passes/step_part.h"
 
 namespace onward {
 
@@ -10,17 +8,8 @@ namespace onward {
 /// the inference graph, or an initialization.
 Model graph_alone(const Model& model, const Graph& graph);
 
-/// The part of a step that computes these values, which become its outputs; with what its update
-/// bindings need where they are kept. Nothing else is computed: an algorithm with a forward of its
-/// own does not need the inference graph's.
-enum class Updates : uint8_t { kept, dropped };
-Model part_for(const Model& step, std::span<Value* const> outputs, Updates updates);
-
 /// Lets Dropout and BatchNormalization do what they do in inference: a loss is then that of the
 /// model as it will be used.
 void use_inference_mode(Model& step);
-
-/// The value of that name in the step's top-level graph, or null.
-Value* find_value(const Model& step, std::string_view name);
 
 }  // namespace onward
