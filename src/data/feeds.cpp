@@ -253,24 +253,68 @@ const Tensor* Feeds::labels() const {
   return found;
 }
 
+void Feeds::add_examples(const Feed& feed, std::span<const int64_t> places, Arrays& batch) {
+  if (!feed.images) {
+    batch.emplace(feed.input, converted(take_rows(feed.array, places), feed.dtype));
+    return;
+  }
+  ImageReader::Batch read = feed.images->batch(places);
+  batch.emplace(feed.input, std::move(read.images));
+  if (!feed.masks.empty()) batch.emplace(feed.masks, std::move(read.masks));
+}
+
 Arrays Feeds::batch(std::span<const int64_t> given) const {
   const std::vector<int64_t> rows = places(given);
   Arrays batch;
+  for (const Feed& feed : feeds_) add_examples(feed, rows, batch);
+  return batch;
+}
+
+Arrays Feeds::batch(std::span<const int64_t> given, const InputNames& inputs) const {
+  const std::vector<int64_t> rows = places(given);
+  Arrays batch;
   for (const Feed& feed : feeds_) {
-    if (!feed.images) {
-      batch.emplace(feed.input, converted(take_rows(feed.array, rows), feed.dtype));
-      continue;
-    }
-    ImageReader::Batch read = feed.images->batch(rows);
-    batch.emplace(feed.input, std::move(read.images));
-    if (!feed.masks.empty()) batch.emplace(feed.masks, std::move(read.masks));
+    if (inputs.contains(feed.input) || inputs.contains(feed.masks)) add_examples(feed, rows, batch);
   }
   return batch;
+}
+
+Feeds::InputNames Feeds::read_together(InputNames inputs) const {
+  for (const Feed& feed : feeds_) {
+    if (feed.masks.empty() || !(inputs.contains(feed.input) || inputs.contains(feed.masks))) {
+      continue;
+    }
+    inputs.insert({feed.input, feed.masks});
+  }
+  return inputs;
+}
+
+std::map<std::string, Type, std::less<>> Feeds::types() const {
+  std::map<std::string, Type, std::less<>> types;
+  for (const Feed& feed : feeds_) {
+    if (!feed.images) {
+      std::vector<int64_t> dims = feed.array.dims();
+      if (!dims.empty()) dims[0] = 1;
+      types.emplace(feed.input, Type::tensor(feed.dtype, std::span<const int64_t>(dims)));
+      continue;
+    }
+    Arrays first;
+    add_examples(feed, places(std::vector<int64_t>{0}), first);
+    for (const auto& [name, tensor] : first) types.emplace(name, tensor.type());
+  }
+  return types;
 }
 
 void Feeds::expect(std::span<const int64_t> rows, const Ahead& ahead) const {
   for (const Feed& feed : feeds_) {
     if (feed.images) feed.images->expect(places(rows), ahead);
+  }
+}
+
+void Feeds::expect(std::span<const int64_t> rows, const Ahead& ahead,
+                   const InputNames& inputs) const {
+  for (const Feed& feed : feeds_) {
+    if (feed.images && inputs.contains(feed.input)) feed.images->expect(places(rows), ahead);
   }
 }
 

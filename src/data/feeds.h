@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 
 #include "data/augment.h"
 #include "data/dataset.h"
@@ -50,10 +52,18 @@ class Feeds {
 
   /// These examples, by the names of the inputs.
   Arrays batch(std::span<const int64_t> rows) const;
+  /// The same, for these inputs alone and what is read together with them.
+  using InputNames = std::set<std::string, std::less<>>;
+  Arrays batch(std::span<const int64_t> rows, const InputNames& inputs) const;
+  /// These inputs with what is read when they are: images with their masks.
+  InputNames read_together(InputNames inputs) const;
+  /// The types of one example. Reads an image, where there are some.
+  std::map<std::string, Type, std::less<>> types() const;
 
   /// Says which examples will be asked for next, in that order, so that threads can decode their
   /// images.
   void expect(std::span<const int64_t> rows, const Ahead& ahead) const;
+  void expect(std::span<const int64_t> rows, const Ahead& ahead, const InputNames& inputs) const;
 
   /// Reads all images once, leaves those out of the examples that can't be decoded, and says why of
   /// each, by its place in the data. Throws Error where none is left.
@@ -75,6 +85,7 @@ class Feeds {
 
   std::optional<std::string> add(const InputSlot& slot, const ArrayNames& names);
   std::vector<int64_t> places(std::span<const int64_t> rows) const;
+  static void add_examples(const Feed& feed, std::span<const int64_t> places, Arrays& batch);
   std::optional<std::string> add_images(const InputSlot& slot);
   std::optional<std::string> add_masks(const InputSlot& slot);
   std::optional<std::string> fix_batch(const InputSlot& slot, int64_t size);
