@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/train_augment.h"
+#include "cli/train_frozen.h"
 #include "cli/train_report.h"
 #include "cli/train_rescue.h"
 #include "cli/train_skip.h"
@@ -40,6 +41,7 @@ std::string resume_command(const TrainArguments& options) {
   add("--eval", options.evaluation);
   add("--checkpoint", options.checkpoint);
   add_number("--checkpoint-every", options.checkpoint_every);
+  add("--prefix-cache", options.prefix_cache);
   add_number("--threads", options.threads);
   add("--log", options.log);
   add("--report", options.report);
@@ -55,7 +57,8 @@ LoopState first_state(const TrainArguments& options, const Model& model, const F
           .batch = batch_size(feeds, *options.batch_argument, options.batch),
           .accumulate = options.accumulate,
           .drop_last = options.drop_last,
-          .infos = infos_of(model, options.info)};
+          .infos = infos_of(model, options.info),
+          .splits_frozen = true};
 }
 
 /// The arrays of a training that goes on are those that it began with.
@@ -104,7 +107,8 @@ std::shared_ptr<Feeds> feeds_of_evaluation(Dataset data, const Evaluator& evalua
 std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& trainer,
                                        const LoopState& loop, const EvaluateOptions& how,
                                        const Dataset& trained, std::vector<int64_t> held_out,
-                                       Report& report, const std::shared_ptr<Seen>& seen) {
+                                       FrozenParts& frozen, Report& report,
+                                       const std::shared_ptr<Seen>& seen) {
   if (options.evaluation.empty() && held_out.empty()) return {};
   DataOptions as_trained = trained.options();
   as_trained.masks.clear();  // they are those of the training's images
@@ -126,6 +130,7 @@ std::function<Summary()> evaluation_of(const TrainArguments& options, Trainer& t
                     feeds->size(), options.evaluation.empty() ? "--val-split" : options.evaluation,
                     loop.batch));
   }
+  frozen.split_off(*evaluator, *feeds, loop.batch);
   OnScores on_scores;
   if (!options.report.empty()) {
     seen->feeds = feeds;
@@ -209,6 +214,7 @@ void run_train(const TrainArguments& options) {
   }
   loop.conv = conv;
   if (options.initialize) trainer.initialize();
+  FrozenParts frozen(options, loop, trainer, feeds);
   const auto seen = std::make_shared<Seen>();
   const auto report = reports_of({.options = options,
                                   .trainer = trainer,
@@ -222,9 +228,10 @@ void run_train(const TrainArguments& options) {
       .steps = static_cast<uint64_t>(options.steps),
       .checkpoints = keeps_checkpoints ? &checkpoints : nullptr,
       .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
+      .frozen = frozen.of_steps(),
       .evaluate = evaluation_of(options, trainer, loop,
                                 {.names = names, .metrics = watch.metrics, .watched = watch.metric},
-                                feeds.data(), std::move(held_out), *report, seen),
+                                feeds.data(), std::move(held_out), frozen, *report, seen),
       .watched = watch.metric,
       .patience = watch.patience,
       .on_best =
@@ -286,7 +293,7 @@ void run_train(const TrainArguments& options) {
   }
   report->done(moment(), options.output);
   warn_of_skipped(skipped);
-  if (options.explain) fmt::print(stderr, "{}", trainer.explain());
+  if (options.explain) fmt::print(stderr, "{}{}", trainer.explain(), frozen.explain());
 }
 
 }  // namespace
@@ -336,6 +343,7 @@ void add_train(CommandLine& line) {
           .at_least(0);
   add_watch_options(command, options.get());
   add_report_options(command, options.get());
+  add_prefix_cache(command, options.get());
   add_threads(command, &options->threads);
   options->conv_argument =
       command

@@ -13,7 +13,7 @@ namespace onward::cli {
 struct TrainArguments {
   std::string model, data, output, evaluation, checkpoint, conv = "fastest";
   std::string early_stop, keep, time_limit, augment, metrics, balance;
-  std::string log, report;
+  std::string log, report, prefix_cache;
   double split = 0;
   std::vector<std::string> feeds;
   DataArguments reading;

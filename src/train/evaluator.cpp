@@ -70,9 +70,20 @@ Type type_of_labels(const Tensor& array) {
 Evaluator::Evaluator(const Model& model, std::span<const size_t> infos, const Dataset& data,
                      const EvaluateOptions& options)
     : inputs_(input_slots(model, infos)) {
-  for (const size_t info : infos) add_info(model, info, options);
+  for (const size_t info : infos) {
+    add_info(model, info, options);
+    for (const Binding& binding : model.training[info].update_bindings) {
+      trained_.insert(binding.target->name());
+    }
+  }
   if (infos.empty()) add_inference(model, data, options);
   require_fit(options);
+}
+
+void Evaluator::add(size_t info, StepMetrics metrics, Model step) {
+  const std::vector<Value*> outputs(step.graph->outputs().begin(), step.graph->outputs().end());
+  auto program = std::make_unique<Program>(part_for(step, outputs, Updates::dropped));
+  parts_.push_back({info, std::move(metrics), std::move(step), std::move(program)});
 }
 
 void Evaluator::add_info(const Model& model, size_t info, const EvaluateOptions& options) {
@@ -88,7 +99,7 @@ void Evaluator::add_info(const Model& model, size_t info, const EvaluateOptions&
   }
   Model part = part_for(step, outputs, Updates::dropped);
   replace_gradients(part);  // a loss may hold a gradient itself
-  parts_.push_back({info, std::move(metrics), std::make_unique<Program>(std::move(part))});
+  add(info, std::move(metrics), std::move(part));
 }
 
 void Evaluator::add_inference(const Model& model, const Dataset& data,
@@ -138,7 +149,26 @@ void Evaluator::add_inference(const Model& model, const Dataset& data,
                     data.description()));
   }
   ask_for_all(options, metrics);
-  parts_.push_back({0, std::move(metrics), std::make_unique<Program>(std::move(inference))});
+  add(0, std::move(metrics), std::move(inference));
+}
+
+Evaluator::Split Evaluator::split_off_frozen(const Feeds& feeds, int64_t batch,
+                                             const FrozenOptions& options) {
+  if (parts_.size() != 1) return {.reason = "several training infos are evaluated"};
+  if (std::string reason = why_not_kept(feeds); !reason.empty()) {
+    return {.reason = std::move(reason)};
+  }
+  Part& part = parts_[0];
+  const std::vector<BatchTypes> batches = batch_types(feeds, batch);
+  FrozenRequest request{.trained = trained_, .forward = part.metrics.losses, .batches = batches};
+  request.forward.push_back(part.metrics.scores);
+  FrozenSplit split = split_frozen(part.step, request);
+  if (!split.prefix) return {.reason = std::move(split.reason)};
+  std::vector<std::string> read = {part.metrics.labels};
+  for (const Value* input : split.prefix->rest.graph->inputs()) read.push_back(input->name());
+  part.program = std::make_unique<Program>(std::move(split.prefix->rest));
+  frozen_ = std::make_unique<FrozenPart>(std::move(*split.prefix), feeds, read, options);
+  return {.part = frozen_.get()};
 }
 
 void Evaluator::require_fit(const EvaluateOptions& options) const {
@@ -178,11 +208,16 @@ Summary Evaluator::run(const Feeds& feeds, int64_t batch, State& state,
   std::vector<EvaluationTally> tallies(parts_.size());
   std::vector<int64_t> rows(static_cast<size_t>(feeds.size()));
   std::iota(rows.begin(), rows.end(), 0);
-  feeds.expect(rows, {.examples = 2 * std::min(batch, feeds.size()), .threads = onward::threads()});
+  const Ahead ahead{.examples = 2 * std::min(batch, feeds.size()), .threads = onward::threads()};
+  if (frozen_) {
+    frozen_->expect(rows, ahead);
+  } else {
+    feeds.expect(rows, ahead);
+  }
   for (int64_t first = 0; first < feeds.size(); first += batch) {
     rows.resize(static_cast<size_t>(std::min(batch, feeds.size() - first)));
     std::iota(rows.begin(), rows.end(), first);
-    const TensorMap inputs = feeds.batch(rows);
+    const TensorMap inputs = frozen_ ? frozen_->batch(rows, state) : feeds.batch(rows);
     for (size_t i = 0; i < parts_.size(); ++i) {
       const Part& part = parts_[i];
       const TensorMap outputs =

@@ -5,6 +5,7 @@
 
 #include "data/feeds.h"
 #include "runtime/program.h"
+#include "train/frozen_part.h"
 #include "train/metrics.h"
 
 namespace onward {
@@ -48,6 +49,14 @@ class Evaluator {
   /// The inputs that data must be given for.
   const std::vector<InputSlot>& inputs() const { return inputs_; }
 
+  /// Splits off what the training of these infos leaves as it is, for these examples in batches of
+  /// that size; gives it, or null with the reason.
+  struct Split {
+    const FrozenPart* part = nullptr;
+    std::string reason;
+  };
+  Split split_off_frozen(const Feeds& feeds, int64_t batch, const FrozenOptions& options);
+
   Summary run(const Feeds& feeds, int64_t batch, State& state,
               const std::function<void(int64_t done)>& on_batch = {},
               const OnScores& on_scores = {});
@@ -56,15 +65,19 @@ class Evaluator {
   struct Part {
     size_t info;
     StepMetrics metrics;
+    Model step;
     std::unique_ptr<Program> program;
   };
 
+  void add(size_t info, StepMetrics metrics, Model step);
   void add_info(const Model& model, size_t info, const EvaluateOptions& options);
   void add_inference(const Model& model, const Dataset& data, const EvaluateOptions& options);
   void require_fit(const EvaluateOptions& options) const;
 
   std::vector<InputSlot> inputs_;
   std::vector<Part> parts_;
+  std::set<std::string, std::less<>> trained_;  // state that changes between evaluations
+  std::unique_ptr<FrozenPart> frozen_;          // of the only part
 };
 
 /// All of it at once, in batches of so many examples, or of the only size that the model takes.

@@ -9,20 +9,27 @@
 #include "data/balance.h"
 #include "data/image_reader.h"
 #include "onward/error.h"
+#include "train/frozen_part.h"
 #include "train/interrupt.h"
 
 namespace onward {
 namespace {
 
-/// Where data is to blame for a loss that is not finite: the first such number in a batch.
+/// Where data is to blame for a loss that is not finite: the first such number in a batch, which
+/// may be one that the frozen part computed.
 std::optional<std::string> find_not_finite(const TensorMap& batch, const Feeds& feeds,
-                                           std::span<const int64_t> rows) {
+                                           std::span<const int64_t> rows,
+                                           const FrozenPart* frozen) {
   for (const auto& [name, tensor] : batch) {
     if (!is_float(tensor.dtype()) || tensor.dims().empty()) continue;
     for (int64_t i = 0; i < tensor.size(); ++i) {
       const double number = tensor.number(i);
       if (std::isfinite(number)) continue;
       const auto row = static_cast<size_t>(i / (tensor.size() / tensor.dims()[0]));
+      if (frozen && frozen->gives(name)) {
+        return fmt::format("the frozen part of the model gives {} in '{}' for example {}", number,
+                           name, feeds.place(rows[row]));
+      }
       return fmt::format("the data is not finite: input '{}' holds {} in example {}", name, number,
                          feeds.place(rows[row]));
     }
@@ -39,6 +46,7 @@ class Loop {
   Ending run() {
     report_.begin({.examples = feeds_.size(),
                    .classes = feeds_.class_counts(),
+                   .frozen = frozen_summary(),
                    .steps_per_epoch = steps_per_epoch(feeds_.size(), state_),
                    .epochs = options_.epochs,
                    .steps = options_.steps,
@@ -74,6 +82,11 @@ class Loop {
            (options_.steps > 0 && state_.step >= options_.steps);
   }
 
+  std::optional<FrozenSummary> frozen_summary() const {
+    if (!options_.frozen) return std::nullopt;
+    return options_.frozen->summary();
+  }
+
   /// Why to end before that.
   std::optional<std::string> early_end() const {
     const uint64_t best = state_.best ? state_.best->epoch : 0;
@@ -106,10 +119,7 @@ class Loop {
                    ? shuffled_order(feeds_.size(), state_.seed, state_.epoch)
                    : balanced_order(options_.balanced, state_.seed, state_.epoch);
       order_epoch_ = state_.epoch;
-      feeds_.expect(std::span(order_).subspan(static_cast<size_t>(position)),
-                    {.examples = 2 * std::min(examples_a_step(state_), feeds_.size()),
-                     .threads = trainer_.threads(),
-                     .epoch = state_.epoch});
+      expect(std::span(order_).subspan(static_cast<size_t>(position)));
     }
     std::vector<std::span<const int64_t>> parts;
     for (int64_t i = 0; i < state_.accumulate && position < feeds_.size(); ++i) {
@@ -121,12 +131,24 @@ class Loop {
     return parts;
   }
 
+  void expect(std::span<const int64_t> rows) {
+    const Ahead ahead{.examples = 2 * std::min(examples_a_step(state_), feeds_.size()),
+                      .threads = trainer_.threads(),
+                      .epoch = state_.epoch};
+    if (options_.frozen) return options_.frozen->expect(rows, ahead);
+    feeds_.expect(rows, ahead);
+  }
+
+  TensorMap batch(std::span<const int64_t> rows) {
+    return options_.frozen ? options_.frozen->batch(rows, trainer_.state()) : feeds_.batch(rows);
+  }
+
   void step() {
     const auto parts = next_rows();
     std::vector<TensorMap> batches;
     int64_t examples = 0;
     for (const auto& rows : parts) {
-      batches.push_back(feeds_.batch(rows));
+      batches.push_back(batch(rows));
       examples += static_cast<int64_t>(rows.size());
     }
     MetricTotals totals;
@@ -138,7 +160,7 @@ class Loop {
                     });
     } catch (Error& error) {
       for (size_t i = 0; i < batches.size(); ++i) {
-        const auto cause = find_not_finite(batches[i], feeds_, parts[i]);
+        const auto cause = find_not_finite(batches[i], feeds_, parts[i], options_.frozen);
         if (cause) error.add_context(*cause);
       }
       if (const auto name = trainer_.find_spoiled()) {

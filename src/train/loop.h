@@ -8,12 +8,16 @@
 
 namespace onward {
 
+class FrozenPart;
+
 struct LoopOptions {
   uint64_t epochs = 0;  // to be done in all; 0 for no limit but that of `steps`
   uint64_t steps = 0;   // to be done in all; 0 for no limit but that of `epochs`
   /// Where to save on the way, or null, and after how many steps; 0 for after each epoch.
   const CheckpointFolder* checkpoints = nullptr;
   uint64_t checkpoint_every = 0;
+  /// What computes, or has kept, the frozen part of the trainer's steps, where it is split off.
+  FrozenPart* frozen = nullptr;
   /// Evaluates the model after each epoch, where given.
   std::function<Summary()> evaluate;
   /// The metric of the evaluation by which epochs are compared; empty for none.

@@ -119,6 +119,7 @@ std::string to_json(const LoopState& state) {
                {"step", state.step},
                {"totals", to_json(state.totals)},
                {"conv", state.conv}};
+  if (state.splits_frozen) json["splits_frozen"] = true;
   if (state.model) json["model"] = *state.model;
   if (state.arrays) json["arrays"] = *state.arrays;
   if (state.settings) json["settings"] = *state.settings;
@@ -155,6 +156,7 @@ LoopState loop_state_from_json(const std::string& text) {
       state.conv = json.at("conv").get<std::string>();
       required_conv_method(state.conv);
     }
+    if (json.contains("splits_frozen")) state.splits_frozen = json.at("splits_frozen").get<bool>();
     read("model", state.model);
     read("arrays", state.arrays);
     read("settings", state.settings);

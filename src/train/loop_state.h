@@ -19,9 +19,11 @@ struct LoopState {
   int64_t accumulate = 1;  // micro-batches of a step
   bool drop_last = false;
   std::vector<size_t> infos;
-  uint64_t data = 0;              // Dataset::fingerprint()
-  int threads = 0;                // sums are cut by it, so that other numbers round otherwise
-  std::string conv = "direct";    // how convolutions are computed; all were direct once
+  uint64_t data = 0;            // Dataset::fingerprint()
+  int threads = 0;              // sums are cut by it, so that other numbers round otherwise
+  std::string conv = "direct";  // how convolutions are computed; all were direct once
+  /// The frozen part of the model, where there is one, is computed apart; it was not once.
+  bool splits_frozen = false;
   std::optional<uint32_t> model;  // model_fingerprint(); checkpoints of before have none
   std::optional<std::map<std::string, std::string>> arrays;  // which array is given to which input
 

@@ -11,11 +11,22 @@
 
 namespace onward {
 
+/// What is known of the part of a model that gives the same for an example in each epoch.
+struct FrozenSummary {
+  size_t nodes = 0, all_nodes = 0;  // of the part, and of the forward pass
+  int64_t bytes = 0;                // that are kept of an example
+  int64_t examples = 0, kept = 0;   // of the data, and those that there is room for
+};
+
+/// "152 of 158 nodes are computed once per example, 5.12 KB each".
+std::string to_string(const FrozenSummary& summary);
+
 /// What a training is about to do.
 struct Job {
   int64_t examples = 0;  // in the data
   /// Of each class, where the data has names for them.
   std::vector<std::pair<std::string, int64_t>> classes;
+  std::optional<FrozenSummary> frozen;  // what is not computed in each epoch
   uint64_t steps_per_epoch = 0;  // of all its batches
   uint64_t epochs = 0;           // to be done in all, or
   uint64_t steps = 0;            // to be done in all: whichever ends first

@@ -31,6 +31,12 @@ class JsonReport : public Report {
                  {"steps", job.steps},
                  {"first_step", job.first_step}};
     for (const auto& [name, count] : job.classes) json["classes"][name] = count;
+    if (const auto& frozen = job.frozen) {
+      json["frozen"] = {{"nodes", frozen->nodes},
+                        {"of", frozen->all_nodes},
+                        {"bytes", frozen->bytes},
+                        {"kept", frozen->kept}};
+    }
     print(json);
   }
 

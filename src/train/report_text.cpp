@@ -52,6 +52,7 @@ class TextReport : public Report {
     if (job.first_step > 0) fmt::print("resuming after step {}\n", job.first_step);
     fmt::print("{} examples{}, {} per epoch\n", job.examples, class_balance(job.classes),
                counted(job.steps_per_epoch));
+    if (job.frozen && job.frozen->kept > 0) fmt::print("frozen: {}\n", to_string(*job.frozen));
     std::fflush(stdout);
   }
 

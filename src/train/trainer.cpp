@@ -67,6 +67,12 @@ void refuse_invalid(Model& model) {
   problems.throw_if_errors();
 }
 
+std::vector<std::string> names_of(std::span<Value* const> values) {
+  std::vector<std::string> names;
+  for (const Value* value : values) names.push_back(value->name());
+  return names;
+}
+
 /// The results of the Gradient nodes: where a step is cut into its micro and its update part.
 std::vector<std::string> gradient_names(const Model& step) {
   std::vector<std::string> names;
@@ -81,12 +87,21 @@ std::vector<std::string> gradient_names(const Model& step) {
 
 }  // namespace
 
+/// What a step is made of.
+struct Trainer::Parts {
+  StepMetrics metrics;
+  Model step;
+  std::vector<std::string> gradients;
+};
+
 struct Trainer::Step {
-  Step(StepMetrics found, Model step, std::vector<std::string> gradients)
-      : metrics(std::move(found)),
-        program(std::move(step), {std::move(gradients), metrics.losses}) {}
+  explicit Step(Parts parts)
+      : metrics(std::move(parts.metrics)),
+        inputs(names_of(parts.step.graph->inputs())),
+        program(std::move(parts.step), {std::move(parts.gradients), metrics.losses}) {}
 
   StepMetrics metrics;
+  std::vector<std::string> inputs;
   Program program;
 };
 
@@ -104,21 +119,42 @@ Trainer::Trainer(Model model, TrainerOptions options)
 
 void Trainer::require_info(size_t info) const { onward::require_info(model_, info); }
 
+Trainer::Parts Trainer::parts_of(size_t info) const {
+  Parts parts;
+  parts.step = join_step(model_, info);
+  parts.metrics = find_metrics(parts.step, model_, info);
+  ask_for(options_.metrics, parts.metrics);
+  std::erase_if(parts.metrics.asked, [](const AskedMetric& asked) { return !asked.def->mean; });
+  if (options_.only_metrics) parts.step = reported_part(parts.step, parts.metrics);
+  parts.gradients = gradient_names(parts.step);
+  replace_gradients(parts.step);
+  return parts;
+}
+
 Trainer::Step& Trainer::step_of(size_t info) {
   require_info(info);
-  if (!step_programs_[info]) {
-    Model step = join_step(model_, info);
-    StepMetrics metrics = find_metrics(step, model_, info);
-    ask_for(options_.metrics, metrics);
-    std::erase_if(metrics.asked, [](const AskedMetric& asked) { return !asked.def->mean; });
-    if (options_.only_metrics) step = reported_part(step, metrics);
-    std::vector<std::string> gradients = gradient_names(step);
-    replace_gradients(step);
-    step_programs_[info] =
-        std::make_unique<Step>(std::move(metrics), std::move(step), std::move(gradients));
-  }
+  if (!step_programs_[info]) step_programs_[info] = std::make_unique<Step>(parts_of(info));
   return *step_programs_[info];
 }
+
+FrozenSplit Trainer::split_off_frozen(size_t info, std::span<const BatchTypes> batches) {
+  require_info(info);
+  Parts parts = parts_of(info);
+  FrozenRequest request{.forward = parts.metrics.losses, .batches = batches};
+  request.forward.push_back(parts.metrics.scores);
+  for (const Binding& binding : model_.training[info].update_bindings) {
+    request.trained.insert(binding.target->name());
+  }
+  FrozenSplit split = split_frozen(parts.step, request);
+  if (!split.prefix) return split;
+  parts.step = std::move(split.prefix->rest);
+  std::erase_if(parts.gradients,
+                [&](const std::string& name) { return !find_value(parts.step, name); });
+  step_programs_[info] = std::make_unique<Step>(std::move(parts));
+  return split;
+}
+
+std::vector<std::string> Trainer::inputs(size_t info) { return step_of(info).inputs; }
 
 TensorMap Trainer::step(const TensorMap& inputs, std::optional<size_t> info) {
   return step_accumulated({&inputs, 1}, info);

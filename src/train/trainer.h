@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "eval/runtime_value.h"
+#include "passes/frozen_prefix.h"
 #include "runtime/conv_method.h"
 #include "runtime/state.h"
 #include "runtime/time_spent.h"
@@ -67,6 +68,12 @@ class Trainer {
   /// What is reported of an info's steps.
   const StepMetrics& metrics(size_t info);
 
+  /// Lets the steps of an info begin behind their frozen part, whose results are inputs from then
+  /// on; gives the part, or why all stays as it is. `batches` are those that there will be.
+  FrozenSplit split_off_frozen(size_t info, std::span<const BatchTypes> batches);
+  /// The inputs that the steps of an info read.
+  std::vector<std::string> inputs(size_t info);
+
   const State& state() const { return state_; }
   State& state() { return state_; }
 
@@ -98,6 +105,8 @@ class Trainer {
 
  private:
   struct Step;
+  struct Parts;
+  Parts parts_of(size_t info) const;
   Step& step_of(size_t info);
   void compute_step(std::span<const TensorMap> micro_batches, std::span<const size_t> infos,
                     const OnOutputs& on_outputs);
