@@ -24,12 +24,12 @@ constexpr size_t kMaxNamed = 3, kMaxListed = 10;
 /// The operators whose expansions a node comes from.
 using Origins = std::unordered_map<const Node*, std::set<std::string>>;
 
-/// One walk over a graph and its subgraphs.
+/// One walk over the graphs of a model and their subgraphs.
 class Round {
  public:
   Round(Model& model, const Refuses& refuses, Origins& origins)
       : refuses_(refuses), model_(model), names_(model), origins_(origins) {
-    walk(*model_.graph);
+    for_each_top_level_graph(model_, [&](Graph& graph, GraphRole) { walk(graph); });
   }
 
   const std::vector<std::string>& expanded() const { return expanded_; }
@@ -133,8 +133,14 @@ void replace_node(Model& model, Node& node, std::span<const Expr> results) {
     Value* result = results[i].value();
     graph.replace_uses(output, result);
     for (TrainingInfo& info : model.training) {
-      for (Binding& binding : info.update_bindings) {
-        if (binding.source == output) binding.source = result;
+      for (auto* bindings : {&info.initialization_bindings, &info.update_bindings}) {
+        for (Binding& binding : *bindings) {
+          if (binding.source == output) binding.source = result;
+        }
+      }
+      // An algorithm may give out a value of the graph around it.
+      for (size_t k = 0; info.algorithm && k < info.algorithm->outputs().size(); ++k) {
+        if (info.algorithm->outputs()[k] == output) info.algorithm->set_output(k, result);
       }
     }
     const bool is_passed_on = std::ranges::find(node.inputs(), result) != node.inputs().end();
@@ -160,7 +166,9 @@ std::string to_string(const RefusedNodes& refusal) {
 
 std::vector<RefusedNodes> try_legalize(Model& model, const Refuses& refuses) {
   bool refused = false;
-  for_each_node(*model.graph, [&](const Node& node) { refused |= !refuses(node).empty(); });
+  for_each_top_level_graph(model, [&](const Graph& graph, GraphRole) {
+    for_each_node(graph, [&](const Node& node) { refused |= !refuses(node).empty(); });
+  });
   if (!refused) return {};
   Origins origins;
   for (int count = 1;; ++count) {
@@ -169,7 +177,9 @@ std::vector<RefusedNodes> try_legalize(Model& model, const Refuses& refuses) {
     if (round.expanded().empty()) {
       // An expansion may give on an operand, which the graph of its node may be given.
       Names names(model);
-      compute_outputs_inside(*model.graph, names, inner_opset());
+      for_each_top_level_graph(model, [&](Graph& graph, GraphRole) {
+        compute_outputs_inside(graph, names, inner_opset());
+      });
       return std::move(round).refusals();
     }
     if (count < kMaxRounds) continue;
