@@ -144,8 +144,10 @@ std::optional<std::string> misfit(const Node& node, const Schema& schema) {
 
 class Lifter {
  public:
-  /// Up to `opset` of ai.onnx; other domains go to their newest.
-  Lifter(Model& model, int64_t opset) : model_(model), opset_(opset) {}
+  enum class OtherDomains : uint8_t { newest, kept };
+  /// Up to `opset` of ai.onnx.
+  Lifter(Model& model, int64_t opset, OtherDomains others)
+      : model_(model), opset_(opset), others_(others) {}
 
   void lift(const Graph& graph) {
     for (const auto& node : graph.nodes()) {
@@ -159,6 +161,7 @@ class Lifter {
  private:
   /// Brings one node to the form of the wanted opset, or says why that can't be done.
   std::optional<std::string> lift(Node& node) {
+    if (!node.domain.empty() && others_ == OtherDomains::kept) return std::nullopt;
     const auto wanted = node.domain.empty() ? opset_ : newest_opset(node.domain);
     if (!wanted || node.opset == *wanted) return std::nullopt;
     const std::string form = fmt::format("{} of opset {}", printable(node.op), node.opset);
@@ -204,6 +207,7 @@ class Lifter {
 
   Model& model_;
   std::optional<int64_t> opset_;
+  OtherDomains others_;
   std::optional<Names> names_;
   bool types_are_complete_ = false;
   std::vector<Unliftable> unliftable_;
@@ -244,7 +248,7 @@ void refuse(const std::vector<Unliftable>& unliftable, const std::string& wanted
 }  // namespace
 
 std::vector<Unliftable> lift_where_possible(Model& model) {
-  Lifter lifter(model, newest_opset("").value());
+  Lifter lifter(model, newest_opset("").value(), Lifter::OtherDomains::newest);
   for_each_top_level_graph(model, [&lifter](const Graph& graph, GraphRole) { lifter.lift(graph); });
   auto unliftable = lifter.take_unliftable();
   if (unliftable.empty()) import_newest_opsets(model);
@@ -261,7 +265,7 @@ void lift(Model& model) {
 }
 
 void lift_to(Model& model, int64_t opset) {
-  Lifter lifter(model, opset);
+  Lifter lifter(model, opset, Lifter::OtherDomains::kept);
   for_each_top_level_graph(model, [&lifter](const Graph& graph, GraphRole) { lifter.lift(graph); });
   auto unliftable = lifter.take_unliftable();
   // Rules write what they add as the newest opset has it, which an older one may not know.
