@@ -11,34 +11,6 @@
 namespace onward {
 namespace {
 
-/// The IR version that first had each element type; older readers can't know it.
-int64_t first_ir_version(DType dtype) {
-  switch (dtype) {
-    case DType::bf16:
-      return 4;
-    case DType::f8e4m3fn:
-    case DType::f8e4m3fnuz:
-    case DType::f8e5m2:
-    case DType::f8e5m2fnuz:
-      return 9;
-    case DType::u4:
-    case DType::i4:
-      return 10;
-    case DType::f4e2m1:
-      return 11;
-    case DType::f8e8m0:
-      return 12;
-    case DType::u2:
-    case DType::i2:
-      return 13;
-    case DType::f6e2m3:
-    case DType::f6e3m2:
-      return 14;
-    default:
-      return 1;
-  }
-}
-
 void check_ir_version(const Model& model, Problems& problems) {
   for_each_top_level_graph(model, [&](const Graph& graph, GraphRole role) {
     for (const Value* value : graph.initializers()) {
@@ -76,6 +48,33 @@ void check(Model& model, Problems& problems) {
   check_newest_forms(model, problems);
   check_ir_version(model, problems);
   check_training(model, problems);
+}
+
+int64_t first_ir_version(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return 4;
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+      return 9;
+    case DType::u4:
+    case DType::i4:
+      return 10;
+    case DType::f4e2m1:
+      return 11;
+    case DType::f8e8m0:
+      return 12;
+    case DType::u2:
+    case DType::i2:
+      return 13;
+    case DType::f6e2m3:
+    case DType::f6e3m2:
+      return 14;
+    default:
+      return 1;
+  }
 }
 
 Problems check_file(const std::filesystem::path& file) {

@@ -14,6 +14,9 @@ Problems check_file(const std::filesystem::path& file);
 /// Checks a model that was loaded with `problems` given; completes its types on the way.
 void check(Model& model, Problems& problems);
 
+/// The IR version that first had an element type; older readers can't know it.
+int64_t first_ir_version(DType dtype);
+
 /// The rules of the standard's training part, for a model whose types are inferred.
 void check_training(const Model& model, Problems& problems);
 

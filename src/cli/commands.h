@@ -27,6 +27,7 @@ void add_run(CommandLine& line);
 void add_show(CommandLine& line);
 void add_testset(CommandLine& line);
 void add_train(CommandLine& line);
+void add_upgrade(CommandLine& line);
 void add_version(CommandLine& line);
 
 }  // namespace onward::cli

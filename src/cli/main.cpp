@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   add_show(line);
   add_prepare(line);
   add_lower(line);
+  add_upgrade(line);
   add_ops(line);
   add_export(line);
   add_import_weights(line);

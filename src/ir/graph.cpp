@@ -216,6 +216,12 @@ void Graph::remove_input(Value* value) {
   edited();
 }
 
+void Graph::fix_default(Value* value) {
+  std::erase(inputs_, value);
+  value->is_input_ = false;
+  edited();
+}
+
 void Graph::remove_initializer(Value* value) {
   if (!value->uses_.empty() || value->is_input_) {
     throw Bug(fmt::format("removing the initializer '{}', which is in use", value->name()));

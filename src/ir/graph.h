@@ -207,6 +207,8 @@ class Graph {
   Value* add_input(std::string_view name, Type type);
   /// Removes an input that nobody uses and that has no default.
   void remove_input(Value* value);
+  /// Lets an input with a default be that default, and no input any more.
+  void fix_default(Value* value);
   Value* add_initializer(std::string_view name, Initializer data);
   Value* add_initializer(std::string_view name, Tensor data);
   /// Removes an initializer that nobody uses and that is no input.

@@ -130,7 +130,7 @@ void write_in_opset(Node& node, int64_t opset, Names& names) {
   node.opset = opset;
 }
 
-void write_in_opset(Graph& graph, int64_t opset, Names& names,
+void write_in_opset(const Graph& graph, int64_t opset, Names& names,
                     std::vector<std::string>& complaints) {
   for (const auto& node : graph.nodes()) {
     for (Graph* subgraph : node->subgraphs()) {
@@ -152,9 +152,11 @@ void write_in_opset(Graph& graph, int64_t opset, Names& names,
 
 void set_imports(Model& model, int64_t opset) {
   std::vector<OpsetImport> imports = {{"", opset}};
-  for_each_node(*model.graph, [&](const Node& node) {
-    const auto known = std::ranges::find(imports, node.domain, &OpsetImport::domain);
-    if (known == imports.end()) imports.push_back({node.domain, node.opset});
+  for_each_top_level_graph(model, [&](const Graph& graph, GraphRole) {
+    for_each_node(graph, [&](const Node& node) {
+      const auto known = std::ranges::find(imports, node.domain, &OpsetImport::domain);
+      if (known == imports.end()) imports.push_back({node.domain, node.opset});
+    });
   });
   model.opsets = std::move(imports);
 }
@@ -164,8 +166,8 @@ struct IrVersion {
   int64_t ir_version;
 };
 // From the standard's list of releases.
-constexpr IrVersion kIrVersions[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11},
-                                     {21, 10}, {19, 9},  {15, 8},  {12, 7}};
+constexpr IrVersion kIrVersions[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9},
+                                     {15, 8},  {12, 7},  {11, 6},  {10, 5},  {9, 4},   {1, 3}};
 
 }  // namespace
 
@@ -197,7 +199,9 @@ std::vector<std::string> write_in_opset(Model& model, int64_t opset) {
   }
   if (!complaints.empty()) return complaints;
   Names names(model);
-  write_in_opset(*model.graph, opset, names, complaints);
+  for_each_top_level_graph(model, [&](const Graph& graph, GraphRole) {
+    write_in_opset(graph, opset, names, complaints);
+  });
   model.ir_version = first_ir_version(opset);
   set_imports(model, opset);
   if (!complaints.empty()) return complaints;

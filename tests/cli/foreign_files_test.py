@@ -42,7 +42,7 @@ COMMANDS = {
     "check": ["check", "{}"], "show": ["show", "{}"], "prepare": ["prepare", "{}", "-o", "out.onnx", "--loss", "mse"],
     "lower": ["lower", "{}", "-o", "out.onnx"], "export": ["export", "{}", "--to", "torch", "-o", "out"],
     "train": ["train", "{}", "--data", "data", "-o", "out.onnx"], "eval": ["eval", "{}", "--data", "data"],
-    "run": ["run", "{}"],
+    "run": ["run", "{}"], "upgrade": ["upgrade", "{}", "--opset", "21", "-o", "out.onnx"],
 }
 
 

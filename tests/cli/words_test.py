@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 ONWARD = os.environ["ONWARD"]
-COMMANDS = ["check", "show", "prepare", "train", "eval", "predict", "run", "lower", "export", "import-weights", "ops", "example", "testset", "help", "version"]
+COMMANDS = ["check", "show", "prepare", "train", "eval", "predict", "run", "lower", "upgrade", "export", "import-weights", "ops", "example", "testset", "help", "version"]
 
 
 def run(*arguments):

@@ -5,6 +5,7 @@
 //   of
 //                                  the kept message and OUT/rebuilt/*.onnx from the IR alone
 //   model_tool check IN            check each, and print the problems
+//   model_tool upgrade IN OUT N    write each IN/*.onnx in opset N, OUT/*.onnx
 //
 // Prints one line of JSON a file: {"file": ..., "error": ..., "bug": ..., "problems": [...],
 // "seconds": ..., "peak_mb": ...}; the last two are what this file alone took.
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -21,6 +23,7 @@
 #include "check/check.h"
 #include "format/load.h"
 #include "format/save.h"
+#include "lower/upgrade.h"
 #include "onward/error.h"
 
 namespace onward {
@@ -65,7 +68,12 @@ nlohmann::json check_one(const fs::path& file) {
   return list;
 }
 
-int run(std::string_view what, const fs::path& in, const fs::path& out) {
+void upgrade_one(const fs::path& file, const fs::path& out, int64_t opset) {
+  save(upgrade(load(file), {.opset = opset}), out / file.filename());
+}
+
+int run(std::string_view what, const fs::path& in, const fs::path& out, int64_t opset) {
+  if (what == "upgrade") fs::create_directories(out);
   if (what == "round-trip") {
     fs::create_directories(out / "patched");
     fs::create_directories(out / "rebuilt");
@@ -76,6 +84,7 @@ int run(std::string_view what, const fs::path& in, const fs::path& out) {
     const auto begin = std::chrono::steady_clock::now();
     try {
       if (what == "round-trip") round_trip(file, out);
+      if (what == "upgrade") upgrade_one(file, out, opset);
       if (what == "check") line["problems"] = check_one(file);
     } catch (const Error& error) {
       line["error"] = error.what();
@@ -95,5 +104,6 @@ int run(std::string_view what, const fs::path& in, const fs::path& out) {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 1;
-  return onward::run(argv[1], argv[2], argc > 3 ? argv[3] : "");
+  return onward::run(argv[1], argv[2], argc > 3 ? argv[3] : "",
+                     argc > 4 ? std::strtoll(argv[4], nullptr, 10) : 0);
 }
