@@ -101,6 +101,27 @@ def test_forms_and_expansions(tmp_path):
     np.testing.assert_allclose(lowered.session(model).run(None, {"x": x})[0], expected, rtol=1e-5)
 
 
+def test_expansions_in_a_training(tmp_path):
+    """The gradient is that of the plainer operators then, which is the same but for rounding."""
+    file = text(tmp_path, 22, """g (float[N,3] x) => (float[N,2] y) <float[3,2] w = {1, 2, 3, -4, 5, -6}, float[2] scale = {1, 2}> {
+        a = MatMul(x, w)  b = Gelu(a)  y = LayerNormalization(b, scale) }""")
+    done("prepare", file, "--loss", "mse", "--optimizer", "adam", "-o", tmp_path / "m.onnx")
+    done("upgrade", tmp_path / "m.onnx", "--opset", 13, "-o", tmp_path / "old.onnx")
+    operators = {node.op_type for node in onnx.load(tmp_path / "old.onnx").graph.node}
+    assert operators.isdisjoint({"Gelu", "LayerNormalization"}) and "MatMul" in operators
+    random = np.random.default_rng(0)
+    np.savez(tmp_path / "data.npz", x=random.normal(size=(8, 3)).astype(np.float32), target=np.ones((8, 2), np.float32))
+    results = []
+    for name in ("m", "old"):
+        label = onnx.load(tmp_path / f"{name}.onnx").training_info[0].algorithm.input[0].name
+        done("train", tmp_path / f"{name}.onnx", "--data", tmp_path / "data.npz", "--feed", f"{label}=target",
+             "--epochs", 3, "-o", tmp_path / "t.onnx")
+        results.append(initializers(onnx.load(tmp_path / "t.onnx")))
+    for key in ("w", "scale"):
+        assert not np.array_equal(results[0][key], initializers(onnx.load(tmp_path / "m.onnx"))[key])
+        np.testing.assert_allclose(results[1][key], results[0][key], rtol=1e-4)
+
+
 @pytest.mark.parametrize("options, message", [
     ([], "there is nothing to do: give --opset or --ir"),
     (["--opset", 12], "opset 12 is not supported: choose 13 to "),
