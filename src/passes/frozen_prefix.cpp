@@ -137,7 +137,7 @@ class FrozenGraph {
 
   int64_t bytes_of(const Value* value) const {
     const auto& dims = rows_.dims(value, 0);
-    if (rows_.of(value) != Rows::own || !dims) return -1;
+    if (rows_.of(value) != Rows::own || !rows_.place(value).is_first() || !dims) return -1;
     const int width = bits(value->type.dtype);
     if (width == 0 || width % 8 != 0) return -1;  // texts, and elements that share a byte
     return packed_bytes(value->type.dtype, product(*dims)).value_or(-1);
