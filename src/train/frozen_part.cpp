@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "data/image_reader.h"
+#include "onward/error.h"
 #include "passes/step_part.h"
 
 namespace onward {
@@ -153,7 +154,13 @@ std::vector<BatchTypes> batch_types(const Feeds& feeds, int64_t batch) {
 std::string why_not_kept(const Feeds& feeds) {
   if (feeds.varies()) return "images are changed at random in each epoch";
   const int64_t size = feeds.fixed_batch().value_or(1);
-  return size == 1 ? "" : fmt::format("the model's batch size is fixed at {}", size);
+  if (size != 1) return fmt::format("the model's batch size is fixed at {}", size);
+  try {
+    feeds.types();
+  } catch (const Error& error) {  // which the training will say where it comes to that example
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace onward
