@@ -94,7 +94,8 @@ MaskValues mask_values_of(const Model& model) {
     const Model step = join_step(model, info);
     const StepMetrics metrics = find_metrics(step, model, info);
     if (metrics.how.task != Task::classes) continue;
-    return {.classes = classes_in(find_value(step, metrics.scores)), .ignored = metrics.how.ignored};
+    return {.classes = classes_in(find_value(step, metrics.scores)),
+            .ignored = metrics.how.ignored};
   }
   const Type labels = Type::tensor(DType::i64, Shape{Dim{}, Dim{}, Dim{}});
   return {.classes = classes_in(find_scores(*model.graph, labels)), .ignored = {}};

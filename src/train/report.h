@@ -27,11 +27,11 @@ struct Job {
   /// Of each class, where the data has names for them.
   std::vector<std::pair<std::string, int64_t>> classes;
   std::optional<FrozenSummary> frozen;  // what is not computed in each epoch
-  uint64_t steps_per_epoch = 0;  // of all its batches
-  uint64_t epochs = 0;           // to be done in all, or
-  uint64_t steps = 0;            // to be done in all: whichever ends first
-  uint64_t first_step = 0;       // done already, where it goes on from a checkpoint
-  uint64_t first_epoch = 0;      // of those before, how many are complete
+  uint64_t steps_per_epoch = 0;         // of all its batches
+  uint64_t epochs = 0;                  // to be done in all, or
+  uint64_t steps = 0;                   // to be done in all: whichever ends first
+  uint64_t first_step = 0;              // done already, where it goes on from a checkpoint
+  uint64_t first_epoch = 0;             // of those before, how many are complete
 };
 
 /// Where a training is.
