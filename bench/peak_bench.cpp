@@ -1,5 +1,5 @@
-// What the processor could do at most: peak_bench THREADS prints the GFLOPS of fused multiply-adds in registers, in the
-// widest vectors that it has, as JSON.
+// What the processor could do at most: peak_bench THREADS prints the GFLOPS of fused multiply-adds
+// in registers, in the widest vectors that it has, as JSON.
 
 #include <fmt/format.h>
 #include <immintrin.h>
@@ -57,6 +57,6 @@ int main(int argc, char** argv) {
     const double flops = 2.0 * 12 * kRounds * (is_wide ? 16 : 8) * threads;
     best = std::max(best, flops / passed.count() / 1e9);
   }
-  fmt::print("{{\"gflops\": {:.1f}, \"vectors\": \"{}\", \"sum\": {}}}\n", best, is_wide ? "AVX-512" : "AVX2",
-             results[0]);
+  fmt::print("{{\"gflops\": {:.1f}, \"vectors\": \"{}\", \"sum\": {}}}\n", best,
+             is_wide ? "AVX-512" : "AVX2", results[0]);
 }
