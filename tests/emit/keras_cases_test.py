@@ -167,11 +167,12 @@ REFUSED = {
                ("GRU linear before the reset, no bias, the last state alone", "h_Scan", "h_Split_4", "h_Expand_3"),
                ("GRU both ways, batch first", "y_Scan_3", "y_Split_40", "y_Expand_15"),
                ("GRU linear before the reset, both ways, batch first", "y_Scan_3", "y_Split_40", "y_Expand_15"),
-               ("LSTM", "y_Scan", "y_Split", "y_Expand_3"),
+               ("LSTM", "y_LstmSteps_2", "y_LstmSteps_Split", "y_LstmSteps_Expand"),
                ("LSTM of bias, lengths, states and peepholes", "y_Scan", "y_Split_12", "y_Expand_3"),
                ("LSTM both ways, batch first, coupled gates, clipped", "y_Scan_4", "y_Split_51", "y_Expand_18"),
                ("LSTM both ways of lengths and states", "y_Scan_4", "y_Split_41", "y_Expand_14"),
-               ("LSTM of the last cell alone", "c_Scan", "c_Split", "c_Expand_3"))))},
+               ("LSTM both ways of states", "y_LstmSteps_5", "y_LstmSteps_4_Split", "y_LstmSteps_4_Expand"),
+               ("LSTM of the last cell alone", "c_LstmSteps_2", "c_LstmSteps_Split", "c_LstmSteps_Expand"))))},
     **{(case, SYMBOLIC): "declare the shapes of the model's inputs, with names for sizes that are open"
        for case in ("CausalConvWithState", "CausalConvWithState of a past", "CausalConvWithState of one tap")},
     **{(case, variant): "Slice 'p': its input 'y_Gather_2' is only known when it runs; make it a constant"

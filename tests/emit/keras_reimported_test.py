@@ -34,6 +34,7 @@ REFUSED: dict[str, tuple] = {
         "If in a Loop", "Loop for", "Loop in a Loop", "Loop of matrices", "Loop whose iteration is declared as a vector of one",
         "Loop without a condition, whose body gives one"),
     "WhileLoop 'while_loop": ("Loop whose condition does not hold at first", "Loop with a condition that data ends"),
+    "Bidirectional 'bidirectional": ("LSTM both ways of states",),
     "Unstack 'unstack": ("SplitToSequence without the axis",),
     "ScatterUpdate 'scatter_update": (
         "MaxUnpool of one dimension", "MaxUnpool pads", "MaxUnpool to a shape", "ScatterElements", "ScatterElements axis 1",
