@@ -71,7 +71,7 @@ LossFunction write_loss(const Job& job, SourceContext& context, std::string_view
     }
   }
   if (!refusals.empty()) {
-    throw Error(fmt::format("{} can't say this loss exactly:\n  {}", own.dialect->name,
+    throw Error(fmt::format("this loss cannot be exported exactly to {}:\n  {}", own.dialect->name,
                             fmt::join(refusals, "\n  ")));
   }
   function.result = body.tensor(job.loss_value);

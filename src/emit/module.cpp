@@ -492,7 +492,7 @@ void Module::write(Body& body, std::span<const Value* const> results) {
 
 void Module::throw_if_refused() const {
   if (refusals_.empty()) return;
-  throw Error(fmt::format("{} can't say this model exactly:\n  {}", context_.dialect->name,
+  throw Error(fmt::format("this model cannot be exported exactly to {}:\n  {}", context_.dialect->name,
                           fmt::join(refusals_, "\n  ")));
 }
 
