@@ -274,12 +274,15 @@ def job(name):
 
 
 def flops(name):
-    """Multiplications and additions in the convolutions and products of matrices of a step."""
+    """Multiplications and additions in the convolutions and products of matrices of a step: those of the forward, and as
+    many by the input and by the weights of each, where all are trained."""
     made = job(name)
     if name == "lstm":  # PyTorch's counter does not look into its kernel
         steps, batch, inputs, hidden = 64, 32, 128, 256
-        return 3 * 2 * steps * batch * (4 * hidden * (inputs + hidden) + hidden * 96)
-    counter = FlopCounterMode(display=False)
-    with counter, sdpa_kernel(SDPBackend.MATH):
-        made.torch_loss()(made.network(made.x), made.label).backward()
-    return counter.get_total_flops()
+        forward = 2 * steps * batch * (4 * hidden * (inputs + hidden) + hidden * 96)
+    else:
+        counter = FlopCounterMode(display=False)
+        with counter, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
+            made.network(made.x)
+        forward = counter.get_total_flops()
+    return forward * (3 if made.trained == "*" else 1)
