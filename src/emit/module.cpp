@@ -492,8 +492,8 @@ void Module::write(Body& body, std::span<const Value* const> results) {
 
 void Module::throw_if_refused() const {
   if (refusals_.empty()) return;
-  throw Error(fmt::format("this model cannot be exported exactly to {}:\n  {}", context_.dialect->name,
-                          fmt::join(refusals_, "\n  ")));
+  throw Error(fmt::format("this model cannot be exported exactly to {}:\n  {}",
+                          context_.dialect->name, fmt::join(refusals_, "\n  ")));
 }
 
 }  // namespace onward::emit
