@@ -60,9 +60,8 @@ void add_upgrade(CommandLine& line) {
       .at_least(1)
       .default_name("the smallest that fits");
   command.footer(
-      "What the opset cannot express exactly is refused, with every such node listed. Training "
-      "infos, "
-      "names and\nmetadata are kept.\n"
+      "What the opset cannot express exactly is refused, with every such node listed.\n"
+      "Training infos, names and metadata are kept.\n"
       "Example: onward upgrade model.onnx --opset 21 -o newer.onnx");
   command.run([options] { run_upgrade(*options); });
 }
