@@ -20,6 +20,7 @@ import plot
 HERE = pathlib.Path(__file__).resolve().parent
 WORKLOADS = ["linear", "mlp", "cnn", "cnn_bn", "block", "scan", "lstm", "transformer", "gpt", "resnet18_32", "resnet18",
              "resnet50", "mobilenetv2", "frozen_resnet18"]
+OF_IMAGES = {"cnn", "cnn_bn", "resnet18_32", "resnet18", "resnet50", "mobilenetv2", "frozen_resnet18"}
 # Its artifacts normalize by the running statistics, and know neither Gelu nor Scan; it reads no file of PyTorch's exporter.
 IN_ORT = ["mlp", "cnn"]
 
@@ -31,14 +32,12 @@ def peers_of(options, folder, name):
     peers = {
         "onward": ([options.release / "step_bench", folder / f"{name}-training.onnx", folder / f"{name}.npz", *timing], {}),
         "torch eager": ([*torch, "eager", *timing], {}),
-        "torch channels_last": ([*torch, "channels_last", *timing], {}),
         "torch compile": ([*torch, "compile", *timing], {}),
     }
-    if "conv" not in name and name in ("linear", "mlp", "block", "scan", "lstm", "transformer", "gpt"):
-        del peers["torch channels_last"]
+    if name in OF_IMAGES:
+        peers["torch channels_last"] = ([*torch, "channels_last", *timing], {})
     for backend, python in (("tensorflow", options.keras), ("jax", options.jax)):
-        modes = ["jit", "graph"] if backend == "tensorflow" else ["jit"]
-        for mode in modes:
+        for mode in ["jit", "graph"] if backend == "tensorflow" else ["jit"]:
             peers[f"keras-{backend} {mode}"] = ([python, "-B", HERE / "peer_keras.py", folder, name, mode, *timing],
                                                 {"KERAS_BACKEND": backend})
     if name in IN_ORT:
